@@ -1,0 +1,56 @@
+//! Drafts: tasks not sent yet.
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::{PROMPT_BYTES_MAX, SHORT_TEXT_BYTES_MAX};
+use crate::text::{check_filled, check_optional};
+use crate::{AgentKindRef, DraftId, Invalid, Timestamp, check_text};
+
+const MODELS_MAX: usize = 32;
+
+/// What a person has written so far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DraftFields {
+    /// The prompt so far.
+    pub description: String,
+    /// Repository path or URL.
+    pub repository: String,
+    /// The branch to work on.
+    pub branch: Option<String>,
+    /// The agent kinds chosen, `NAME[@VERSION]` each.
+    pub models: Vec<String>,
+}
+
+impl DraftFields {
+    /// Refuses overlong texts and models that are not agent kinds. A half-written draft is fine.
+    pub fn check(&self) -> Result<(), Invalid> {
+        check_text("description", &self.description, PROMPT_BYTES_MAX)?;
+        check_filled("repository", &self.repository, SHORT_TEXT_BYTES_MAX)?;
+        check_optional("branch", self.branch.as_deref(), SHORT_TEXT_BYTES_MAX)?;
+        if self.models.len() > MODELS_MAX {
+            let reason = format!(
+                "{} models, at most {MODELS_MAX} are allowed",
+                self.models.len()
+            );
+            return Err(Invalid::new("models", reason));
+        }
+        self.models
+            .iter()
+            .try_for_each(|model| model.parse::<AgentKindRef>().map(drop))
+    }
+}
+
+/// A kept draft.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Draft {
+    /// Its id.
+    pub id: DraftId,
+    /// What it says.
+    #[serde(flatten)]
+    pub fields: DraftFields,
+    /// When it was first saved.
+    pub created_at: Timestamp,
+    /// When it was last saved.
+    pub updated_at: Timestamp,
+}

@@ -1,0 +1,162 @@
+//! JSON that is kept as it was written: numbers, key order, unknown keys and escapes survive.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::Invalid;
+
+/// One valid JSON value as text, without white space between tokens.
+#[derive(Clone)]
+pub struct RawJson(Box<RawValue>);
+
+impl RawJson {
+    /// Reads one JSON value; `field` names it in the error.
+    pub fn parse(field: &'static str, text: &str, bytes_max: usize) -> Result<Self, Invalid> {
+        if text.len() > bytes_max {
+            let reason = format!("{} bytes, at most {bytes_max} are allowed", text.len());
+            return Err(Invalid::new(field, reason));
+        }
+        serde_json::from_str(text).map_err(|error| Invalid::new(field, format!("{error}")))
+    }
+
+    /// The JSON value of something that serialises; nothing of ours fails to.
+    pub fn of<T: Serialize>(value: &T) -> Result<Self, Invalid> {
+        serde_json::value::to_raw_value(value)
+            .map(Self)
+            .map_err(|error| Invalid::new("data", error.to_string()))
+    }
+
+    /// Wraps text that a store wrote after parsing it; damaged text is an error.
+    pub fn from_stored(text: String) -> Result<Self, Invalid> {
+        RawValue::from_string(text)
+            .map(Self)
+            .map_err(|error| Invalid::new("stored JSON", error.to_string()))
+    }
+
+    /// The JSON value `null`.
+    pub fn null() -> Self {
+        Self(RawValue::NULL.to_owned())
+    }
+
+    /// The JSON text.
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+
+    /// Reads the value as `T`.
+    pub fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for RawJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        match without_white_space(raw.get()) {
+            None => Ok(Self(raw)),
+            Some(text) => RawValue::from_string(text)
+                .map(Self)
+                .map_err(serde::de::Error::custom),
+        }
+    }
+}
+
+impl Serialize for RawJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl PartialEq for RawJson {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for RawJson {}
+
+impl fmt::Debug for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// `text` without the white space outside strings, or nothing when it has none: one value is one
+/// line, so that JSON lines stay lines.
+fn without_white_space(text: &str) -> Option<String> {
+    let is_space = |byte: u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+    if !text.bytes().any(is_space) {
+        return None;
+    }
+    let mut kept = Vec::with_capacity(text.len());
+    let (mut in_string, mut escaped) = (false, false);
+    for byte in text.bytes() {
+        if in_string {
+            in_string = escaped || byte != b'"';
+            escaped = !escaped && byte == b'\\';
+        } else if is_space(byte) {
+            continue;
+        } else {
+            in_string = byte == b'"';
+        }
+        kept.push(byte);
+    }
+    String::from_utf8(kept).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parsed(text: &str) -> String {
+        RawJson::parse("data", text, 1_000)
+            .unwrap()
+            .as_str()
+            .to_owned()
+    }
+
+    #[test]
+    fn values_keep_their_spelling_and_lose_only_space_between_tokens() {
+        for (given, kept) in [
+            (" { \"b\" : 1.00, \"a\" : [ ] } ", r#"{"b":1.00,"a":[]}"#),
+            (r#""a \" b\\" "#, r#""a \" b\\""#),
+            (
+                "123456789012345678901234567890",
+                "123456789012345678901234567890",
+            ),
+            (r#"{"a":1,"a":2}"#, r#"{"a":1,"a":2}"#),
+            (r#""\ud800 \u0000""#, r#""\ud800 \u0000""#),
+            ("null", "null"),
+        ] {
+            assert_eq!(parsed(given), kept);
+        }
+    }
+
+    #[test]
+    fn what_is_not_one_json_value_is_refused_by_field() {
+        for bad in ["", "{", "{} {}", "\"\u{0}\"", "nul", "{\"a\":}", "'x'"] {
+            let error = RawJson::parse("data", bad, 1_000).unwrap_err();
+            assert_eq!(error.field, "data", "{bad:?}");
+        }
+        assert!(
+            RawJson::parse("data", "[1,2,3]", 3)
+                .unwrap_err()
+                .reason
+                .contains("at most 3")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_survives_as_a_json_string(text in ".*") {
+            let json = serde_json::to_string(&text).unwrap();
+            let raw = RawJson::parse("data", &format!(" {json}\n"), 1 << 20).unwrap();
+            prop_assert_eq!(raw.as_str(), &json);
+            prop_assert_eq!(raw.read::<String>().unwrap(), text);
+        }
+    }
+}

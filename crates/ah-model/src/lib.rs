@@ -1,0 +1,56 @@
+//! Values and rules: ids, entities, state machines, limits and the shapes they take on the wire.
+//!
+//! Synchronous; knows no store, no file, no network and no clock. Every rule that decides whether a
+//! change is allowed is a pure function here and is called inside the store's transaction.
+#![warn(missing_docs)]
+
+mod agent_kind;
+mod cursor;
+mod draft;
+mod event;
+mod export;
+mod hex;
+mod id;
+mod invalid;
+mod json;
+mod kv;
+mod labels;
+pub mod limits;
+mod page;
+mod repo;
+mod run;
+mod runtime;
+mod session;
+mod task;
+mod text;
+mod time;
+mod usage;
+mod workspace;
+
+pub use agent_kind::{AgentKind, AgentKindRef};
+pub use cursor::Cursor;
+pub use draft::{Draft, DraftFields};
+pub use event::{Appended, Event, EventOrder, EventQuery, NewEvent};
+pub use export::{
+    EXPORT_FORMAT, EXPORT_VERSION, ExportDigest, ExportError, ExportFooter, ExportHeader,
+    ExportLine, ExportedEvent, parse_export_line,
+};
+pub use hex::{from_hex, to_hex};
+pub use id::{BatchId, DraftId, RunId, SessionId};
+pub use invalid::Invalid;
+pub use json::RawJson;
+pub use kv::{KvEntry, check_kv};
+pub use labels::Labels;
+pub use page::{Page, PageLimit, PageRequest};
+pub use repo::{NewRepo, Repo, Vcs};
+pub use run::{NewRun, Run, RunKind, RunStatus};
+pub use runtime::{Runtime, RuntimeSpec, RuntimeType};
+pub use session::{
+    Exit, Fork, NewSession, Origin, Session, SessionDetails, SessionFilter, SessionStatus,
+    StatusChange,
+};
+pub use task::{Delivery, NewTask, Task, TaskBatch, TaskFilter};
+pub use text::check_text;
+pub use time::Timestamp;
+pub use usage::Usage;
+pub use workspace::Workspace;

@@ -1,0 +1,36 @@
+//! Every bound in one place, so that a body, page or batch is never unbounded by accident.
+
+/// Longest id taken from outside, in bytes.
+pub const ID_BYTES_MAX: usize = 128;
+/// Longest short text: titles, branches, names, reasons.
+pub const SHORT_TEXT_BYTES_MAX: usize = 4 * 1024;
+/// Longest prompt or draft description.
+pub const PROMPT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Longest JSON payload of one event.
+pub const EVENT_DATA_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Longest event type.
+pub const EVENT_TYPE_BYTES_MAX: usize = 128;
+/// Longest deduplication key.
+pub const DEDUP_KEY_BYTES_MAX: usize = 512;
+/// Most events of one append call.
+pub const APPEND_EVENTS_MAX: usize = 10_000;
+/// Most payload bytes of one append call.
+pub const APPEND_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Longest key of the key/value store.
+pub const KV_KEY_BYTES_MAX: usize = 512;
+/// Longest value of the key/value store: it is for small, fast lookups.
+pub const KV_VALUE_BYTES_MAX: usize = 1024 * 1024;
+/// Most labels on one task or session.
+pub const LABELS_MAX: usize = 64;
+/// Longest label key or value.
+pub const LABEL_BYTES_MAX: usize = 256;
+/// Most sessions one task may start.
+pub const TASK_INSTANCES_MAX: u32 = 64;
+/// Most items on a page.
+pub const PAGE_ITEMS_MAX: u32 = 1_000;
+/// Items on a page when the caller does not say.
+pub const PAGE_ITEMS_DEFAULT: u32 = 50;
+/// Most event types in one filter.
+pub const FILTER_TYPES_MAX: usize = 32;
+/// Most payload bytes of one page of events; a page ends early rather than hold more.
+pub const PAGE_BYTES_MAX: usize = 32 * 1024 * 1024;

@@ -1,0 +1,516 @@
+//! Sessions: one conversation of an agent, an append-only log with a status.
+//!
+//! Invariant: the status only moves along [`SessionStatus::can_become`]; a finished session runs
+//! again only through a resume run.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::SHORT_TEXT_BYTES_MAX;
+use crate::text::{check_filled, check_optional};
+use crate::{
+    AgentKindRef, Invalid, Labels, NewRepo, RuntimeSpec, SessionId, Timestamp, Usage, check_text,
+};
+
+/// Where a session stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionStatus {
+    /// Recorded, not started.
+    Created,
+    /// An agent is at work.
+    Running,
+    /// Waiting for the next turn.
+    Idle,
+    /// Asked to stop.
+    Stopping,
+    /// Ended well.
+    Succeeded,
+    /// Ended badly.
+    Failed,
+    /// Ended on request.
+    Cancelled,
+}
+
+impl SessionStatus {
+    /// Every status, in the order of a session's life.
+    pub const ALL: [Self; 7] = [
+        Self::Created,
+        Self::Running,
+        Self::Idle,
+        Self::Stopping,
+        Self::Succeeded,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    /// The word stored and printed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Running => "running",
+            Self::Idle => "idle",
+            Self::Stopping => "stopping",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether the session has ended.
+    pub fn is_finished(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
+    }
+
+    /// Whether a session in this status may be set to `next`.
+    pub fn can_become(self, next: Self) -> bool {
+        match self {
+            Self::Created => matches!(next, Self::Running | Self::Cancelled | Self::Failed),
+            Self::Running => next.is_finished() || matches!(next, Self::Idle | Self::Stopping),
+            Self::Idle => next.is_finished() || matches!(next, Self::Running | Self::Stopping),
+            Self::Stopping => next.is_finished(),
+            Self::Succeeded | Self::Failed | Self::Cancelled => false,
+        }
+    }
+}
+
+impl FromStr for SessionStatus {
+    type Err = Invalid;
+
+    /// Reads our words and those of the other vocabularies that map here.
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match text {
+            "created" | "pending" | "queued" => Ok(Self::Created),
+            "running" => Ok(Self::Running),
+            "idle" => Ok(Self::Idle),
+            "stopping" => Ok(Self::Stopping),
+            "succeeded" | "finished" | "completed" => Ok(Self::Succeeded),
+            "failed" | "error" => Ok(Self::Failed),
+            "cancelled" | "stopped" => Ok(Self::Cancelled),
+            _ => {
+                let known: Vec<_> = Self::ALL.iter().map(|status| status.as_str()).collect();
+                Err(Invalid::new(
+                    "status",
+                    format!("{text:?} is none of {}", known.join(", ")),
+                ))
+            }
+        }
+    }
+}
+
+impl fmt::Display for SessionStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Exit {
+    /// Exit code of the agent's process.
+    pub code: Option<i64>,
+    /// The signal that ended it.
+    pub signal: Option<i64>,
+    /// Why, in words.
+    pub reason: Option<String>,
+}
+
+/// A requested change of status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusChange {
+    /// The status wanted.
+    pub to: SessionStatus,
+    /// How it ended, for a finished status.
+    pub exit: Exit,
+}
+
+impl StatusChange {
+    /// Refuses an overlong reason, and an exit where nothing ended.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if !self.to.is_finished() && self.exit != Exit::default() {
+            let reason = format!("only a finished session has one, {} is not", self.to);
+            return Err(Invalid::new("exit", reason));
+        }
+        check_optional("reason", self.exit.reason.as_deref(), SHORT_TEXT_BYTES_MAX)
+    }
+}
+
+/// Where an imported or hooked session came from; unique together.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Origin {
+    /// The tool or store it came from.
+    pub source: String,
+    /// Its id there.
+    pub external_id: String,
+}
+
+/// The point of another session's log that this one goes on from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Fork {
+    /// The session forked from.
+    pub session_id: SessionId,
+    /// The last seq that belongs to both.
+    pub at_seq: u64,
+}
+
+/// What is known of the machine and program around a session; all of it optional.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[expect(missing_docs, reason = "each field is the column of the same name")]
+pub struct SessionDetails {
+    pub project_dir: Option<String>,
+    pub hostname: Option<String>,
+    pub executor_session_id: Option<String>,
+    pub executor_profile: Option<String>,
+    pub executor_type: Option<String>,
+    pub inference_session_id: Option<String>,
+    pub reset_message: Option<String>,
+    pub multiplexer_kind: Option<String>,
+    pub mux_session: Option<String>,
+    pub mux_window: Option<i64>,
+    pub pane_left: Option<String>,
+    pub pane_right: Option<String>,
+    pub pid_agent: Option<i64>,
+    pub log_path: Option<String>,
+    pub workspace_path: Option<String>,
+}
+
+impl SessionDetails {
+    fn check(&self) -> Result<(), Invalid> {
+        let texts = [
+            ("projectDir", &self.project_dir),
+            ("hostname", &self.hostname),
+            ("executorSessionId", &self.executor_session_id),
+            ("executorProfile", &self.executor_profile),
+            ("executorType", &self.executor_type),
+            ("inferenceSessionId", &self.inference_session_id),
+            ("multiplexerKind", &self.multiplexer_kind),
+            ("muxSession", &self.mux_session),
+            ("paneLeft", &self.pane_left),
+            ("paneRight", &self.pane_right),
+            ("logPath", &self.log_path),
+            ("workspacePath", &self.workspace_path),
+        ];
+        for (field, text) in texts {
+            check_optional(field, text.as_deref(), SHORT_TEXT_BYTES_MAX)?;
+        }
+        let prompt_max = crate::limits::PROMPT_BYTES_MAX;
+        check_optional("resetMessage", self.reset_message.as_deref(), prompt_max)
+    }
+}
+
+/// A session to create; the repository, kind and runtime are registered with it if new.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSession {
+    /// Its id; minted when absent.
+    pub id: Option<SessionId>,
+    /// Where it works.
+    pub repo: NewRepo,
+    /// The agent that holds it.
+    pub agent: AgentKindRef,
+    /// Where the agent executes.
+    pub runtime: RuntimeSpec,
+    /// The workspace's name, on stores that have workspaces.
+    pub workspace: Option<String>,
+    /// What to call it in lists.
+    pub title: Option<String>,
+    /// Labels to find it by.
+    pub labels: Labels,
+    /// The session that started it.
+    pub parent: Option<SessionId>,
+    /// Where it came from.
+    pub origin: Option<Origin>,
+    /// What else is known.
+    pub details: SessionDetails,
+}
+
+impl NewSession {
+    /// A session of `agent` in `repo` with nothing else said.
+    pub fn new(repo: NewRepo, agent: AgentKindRef) -> Self {
+        Self {
+            id: None,
+            repo,
+            agent,
+            runtime: RuntimeSpec::default(),
+            workspace: None,
+            title: None,
+            labels: Labels::default(),
+            parent: None,
+            origin: None,
+            details: SessionDetails::default(),
+        }
+    }
+
+    /// Refuses any part that breaks its own rule.
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.repo.check()?;
+        self.agent.check()?;
+        self.runtime.check()?;
+        self.labels.check()?;
+        self.details.check()?;
+        check_optional("title", self.title.as_deref(), SHORT_TEXT_BYTES_MAX)?;
+        if let Some(origin) = &self.origin {
+            check_filled("source", &origin.source, SHORT_TEXT_BYTES_MAX)?;
+            check_filled("externalId", &origin.external_id, SHORT_TEXT_BYTES_MAX)?;
+        }
+        self.workspace
+            .as_deref()
+            .map_or(Ok(()), crate::Workspace::check_name)
+    }
+}
+
+/// A session the store keeps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Session {
+    /// Its id.
+    pub id: SessionId,
+    /// Where it stands.
+    pub status: SessionStatus,
+    /// What to call it in lists.
+    pub title: Option<String>,
+    /// The agent that holds it.
+    pub agent: AgentKindRef,
+    /// The store's number for its repository; absent in exports, where it means nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repo_id: Option<i64>,
+    /// Where it works.
+    pub repo: NewRepo,
+    /// Where the agent executes.
+    pub runtime: RuntimeSpec,
+    /// The workspace's name.
+    pub workspace: Option<String>,
+    /// Labels to find it by.
+    pub labels: Labels,
+    /// Kept whatever retention says.
+    pub pinned: bool,
+    /// The session that started it.
+    pub parent_session_id: Option<SessionId>,
+    /// The point it was forked from.
+    pub forked_from: Option<Fork>,
+    /// Where it came from.
+    pub origin: Option<Origin>,
+    /// What else is known.
+    #[serde(flatten)]
+    pub details: SessionDetails,
+    /// The seq of its newest event; 0 when it has none.
+    pub last_seq: u64,
+    /// Token totals.
+    pub usage: Usage,
+    /// How it ended.
+    pub exit: Exit,
+    /// When it was recorded.
+    pub created_at: Timestamp,
+    /// When an agent first ran; the time of creation until then.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// When it last ran again.
+    pub last_resumed_at: Option<Timestamp>,
+    /// When anything last happened to it; never goes back.
+    pub last_activity_at: Timestamp,
+}
+
+impl Session {
+    /// A session just created at `now` with `id` from what was asked for.
+    pub fn created(new: NewSession, id: SessionId, repo_id: i64, now: Timestamp) -> Self {
+        Self {
+            id,
+            status: SessionStatus::Created,
+            title: new.title,
+            agent: new.agent,
+            repo_id: Some(repo_id),
+            repo: new.repo,
+            runtime: new.runtime,
+            workspace: new.workspace,
+            labels: new.labels,
+            pinned: false,
+            parent_session_id: new.parent,
+            forked_from: None,
+            origin: new.origin,
+            details: new.details,
+            last_seq: 0,
+            usage: Usage::default(),
+            exit: Exit::default(),
+            created_at: now,
+            started_at: now,
+            ended_at: None,
+            last_resumed_at: None,
+            last_activity_at: now,
+        }
+    }
+
+    /// Applies `change` at `now`, or says why it is refused.
+    pub fn transition(&mut self, change: StatusChange, now: Timestamp) -> Result<(), String> {
+        if !self.status.can_become(change.to) {
+            return Err(format!(
+                "is {} and cannot become {}",
+                self.status, change.to
+            ));
+        }
+        if self.status == SessionStatus::Created && change.to == SessionStatus::Running {
+            self.started_at = now;
+        }
+        if change.to.is_finished() {
+            self.ended_at = Some(now);
+            self.exit = change.exit;
+        }
+        self.status = change.to;
+        self.touch(now);
+        Ok(())
+    }
+
+    /// Notes that something happened at `now`; a clock that went back changes nothing.
+    pub fn touch(&mut self, now: Timestamp) {
+        self.last_activity_at = self.last_activity_at.max(now);
+    }
+
+    /// The session to create for a fork of this one at `at_seq`, or why there cannot be one.
+    pub fn fork(&self, at_seq: Option<u64>) -> Result<(NewSession, Fork), Invalid> {
+        let at_seq = at_seq.unwrap_or(self.last_seq);
+        if at_seq > self.last_seq {
+            let reason = format!("{at_seq}, session {} ends at {}", self.id, self.last_seq);
+            return Err(Invalid::new("fork point", reason));
+        }
+        let new = NewSession {
+            id: None,
+            repo: self.repo.clone(),
+            agent: self.agent.clone(),
+            runtime: self.runtime.clone(),
+            workspace: self.workspace.clone(),
+            title: self.title.clone(),
+            labels: self.labels.clone(),
+            parent: None,
+            origin: None,
+            details: SessionDetails {
+                project_dir: self.details.project_dir.clone(),
+                ..SessionDetails::default()
+            },
+        };
+        Ok((
+            new,
+            Fork {
+                session_id: self.id.clone(),
+                at_seq,
+            },
+        ))
+    }
+
+    /// Refuses a title that cannot be stored.
+    pub fn check_title(title: &str) -> Result<(), Invalid> {
+        check_text("title", title, SHORT_TEXT_BYTES_MAX)
+    }
+}
+
+/// Which sessions of a list; every part that is given must match.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionFilter {
+    /// In one of these statuses; in any when empty.
+    pub statuses: Vec<SessionStatus>,
+    /// In this repository.
+    pub repo_id: Option<i64>,
+    /// Of this kind, any version.
+    pub agent: Option<String>,
+    /// Of this version of the kind.
+    pub agent_version: Option<String>,
+    /// With all of these labels.
+    pub labels: Labels,
+    /// Active at or after.
+    pub since: Option<Timestamp>,
+    /// Active before.
+    pub until: Option<Timestamp>,
+    /// With this text in the title, in any ASCII case.
+    pub title: Option<String>,
+    /// Started by this session.
+    pub parent: Option<SessionId>,
+}
+
+impl SessionFilter {
+    /// Whether `session` passes. Stores filter in their own way; this is what they must agree with.
+    pub fn matches(&self, session: &Session) -> bool {
+        let wanted = |want: &Option<String>, have: &str| want.as_ref().is_none_or(|w| w == have);
+        let title = session
+            .title
+            .as_deref()
+            .unwrap_or_default()
+            .to_ascii_lowercase();
+        (self.statuses.is_empty() || self.statuses.contains(&session.status))
+            && self.repo_id.is_none_or(|id| session.repo_id == Some(id))
+            && wanted(&self.agent, &session.agent.name)
+            && wanted(&self.agent_version, &session.agent.version)
+            && self
+                .labels
+                .0
+                .iter()
+                .all(|(k, v)| session.labels.0.get(k) == Some(v))
+            && self
+                .since
+                .is_none_or(|since| session.last_activity_at >= since)
+            && self
+                .until
+                .is_none_or(|until| session.last_activity_at < until)
+            && self
+                .title
+                .as_ref()
+                .is_none_or(|part| title.contains(&part.to_ascii_lowercase()))
+            && self
+                .parent
+                .as_ref()
+                .is_none_or(|id| session.parent_session_id.as_ref() == Some(id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SessionStatus::{
+        self, Cancelled, Created, Failed, Idle, Running, Stopping, Succeeded,
+    };
+
+    #[test]
+    fn the_only_ways_from_status_to_status_are_these() {
+        let allowed = [
+            (Created, vec![Running, Cancelled, Failed]),
+            (Running, vec![Idle, Stopping, Succeeded, Failed, Cancelled]),
+            (Idle, vec![Running, Stopping, Succeeded, Failed, Cancelled]),
+            (Stopping, vec![Cancelled, Succeeded, Failed]),
+            (Succeeded, vec![]),
+            (Failed, vec![]),
+            (Cancelled, vec![]),
+        ];
+        for (from, to) in allowed {
+            for next in SessionStatus::ALL {
+                assert_eq!(
+                    from.can_become(next),
+                    to.contains(&next),
+                    "{from} -> {next}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn other_vocabularies_map_here() {
+        for (word, status) in [
+            ("pending", Created),
+            ("queued", Created),
+            ("finished", Succeeded),
+            ("completed", Succeeded),
+            ("stopped", Cancelled),
+            ("error", Failed),
+        ] {
+            assert_eq!(word.parse(), Ok(status));
+        }
+        assert!(
+            "paused"
+                .parse::<SessionStatus>()
+                .unwrap_err()
+                .reason
+                .contains("\"paused\"")
+        );
+    }
+}

@@ -1,0 +1,8 @@
+//! Declared differences between stores; each has a conformance test for either answer.
+
+/// What a store can do that others cannot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Named workspaces: servers have them, the local file does not.
+    pub workspaces: bool,
+}

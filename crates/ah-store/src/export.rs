@@ -1,0 +1,302 @@
+//! Export and import of a session over any store, in bounded memory.
+
+use std::io::{BufRead, Write};
+
+use ah_model::{
+    EXPORT_FORMAT, EXPORT_VERSION, Event, EventQuery, ExportDigest, ExportError, ExportFooter,
+    ExportHeader, ExportLine, ExportedEvent, Invalid, NewEvent, PageLimit, PageRequest, SessionId,
+    TaskFilter, limits, parse_export_line,
+};
+use serde::Serialize;
+
+use crate::{BoxError, Kind, Store, StoreError};
+
+const BATCH_EVENTS: usize = 1_000;
+const BATCH_BYTES: usize = 8 * 1024 * 1024;
+/// A line holds one event, whose text may be escaped: at most six bytes for one.
+const LINE_BYTES_MAX: u64 = 6 * limits::EVENT_DATA_BYTES_MAX as u64;
+
+/// Writes the session as a document; the same state gives the same bytes. Returns its events.
+pub async fn export_session(
+    store: &dyn Store,
+    id: &SessionId,
+    out: &mut (dyn Write + Send),
+) -> Result<u64, StoreError> {
+    let session = store.session(id.clone()).await?;
+    let filter = TaskFilter {
+        session_id: Some(id.clone()),
+        ..TaskFilter::default()
+    };
+    let page = PageRequest {
+        limit: PageLimit::MAX,
+        cursor: None,
+    };
+    let mut tasks = store.list_tasks(filter, page).await?.items;
+    tasks.reverse();
+    let last_seq = session.last_seq;
+    let mut document = Document {
+        out,
+        digest: ExportDigest::default(),
+    };
+    document.line(&ExportHeader::new(session, tasks))?;
+    let mut after = 0;
+    // Events appended since the header was read belong to the next export.
+    while after < last_seq {
+        let query = EventQuery {
+            after,
+            limit: PageLimit::MAX,
+            ..EventQuery::default()
+        };
+        for event in store.events(id.clone(), query).await? {
+            if event.seq <= last_seq {
+                document.line(&ExportedEvent::from(event.clone()))?;
+            }
+            after = event.seq;
+        }
+    }
+    document.finish(last_seq)?;
+    Ok(last_seq)
+}
+
+struct Document<'a> {
+    out: &'a mut (dyn Write + Send),
+    digest: ExportDigest,
+}
+
+impl Document<'_> {
+    fn line(&mut self, value: &impl Serialize) -> Result<(), StoreError> {
+        let line = serde_json::to_string(value)
+            .map_err(|error| StoreError::backend("write the export", error))?;
+        self.digest.line(&line);
+        writeln!(self.out, "{line}").map_err(write_error)
+    }
+
+    fn finish(self, events: u64) -> Result<(), StoreError> {
+        let footer = ExportFooter {
+            events,
+            sha256: self.digest.finish(),
+        };
+        let line = serde_json::to_string(&footer)
+            .map_err(|error| StoreError::backend("write the export", error))?;
+        writeln!(self.out, "{line}")
+            .and_then(|()| self.out.flush())
+            .map_err(write_error)
+    }
+}
+
+fn write_error(error: std::io::Error) -> StoreError {
+    StoreError::backend("write the export", error)
+}
+
+/// What an import did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImportReport {
+    /// The session.
+    pub session_id: SessionId,
+    /// Events that were new.
+    pub imported: u64,
+    /// Events that were there already.
+    pub present: u64,
+}
+
+/// Reads a document from start to end and proves that it is whole.
+pub fn check_export(input: &mut dyn BufRead) -> Result<ExportHeader, StoreError> {
+    let mut lines = Lines::new(input);
+    let mut digest = ExportDigest::default();
+    let header = read_header(&mut lines, &mut digest)?;
+    let mut expected = 1;
+    let footer = loop {
+        let Some((number, line)) = lines.next()? else {
+            return Err(damaged(ExportError::Cut(expected)));
+        };
+        match parse_export_line(number, line).map_err(damaged)? {
+            ExportLine::Footer(footer) => break footer,
+            ExportLine::Event(event) if event.seq != expected => {
+                let found = event.seq;
+                return Err(damaged(ExportError::Seq {
+                    line: number,
+                    expected,
+                    found,
+                }));
+            }
+            ExportLine::Event(_) => digest.line(line),
+        }
+        expected += 1;
+    };
+    let found = digest.finish();
+    if footer.sha256 != found {
+        return Err(damaged(ExportError::Digest {
+            stated: footer.sha256,
+            found,
+        }));
+    }
+    match lines.next()? {
+        Some((number, _)) => Err(damaged(ExportError::Trailing(number))),
+        None => Ok(header),
+    }
+}
+
+/// Restores a document that [`check_export`] has passed. Doing it again, or after a crash half
+/// way, adds only what is missing; a session of that id with other events is a conflict.
+pub async fn import_session(
+    store: &dyn Store,
+    input: &mut (dyn BufRead + Send),
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<ImportReport, StoreError> {
+    let mut lines = Lines::new(input);
+    let header = read_header(&mut lines, &mut ExportDigest::default())?;
+    let session = store.restore_session(header.clone()).await?;
+    let mut import = Import {
+        store,
+        session: session.id,
+        held: session.last_seq,
+        imported: 0,
+    };
+    let mut batch = Vec::new();
+    let mut bytes = 0;
+    while let Some((number, line)) = lines.next()? {
+        bytes += line.len();
+        let ExportLine::Event(event) = parse_export_line(number, line).map_err(damaged)? else {
+            break;
+        };
+        batch.push(event);
+        if batch.len() >= BATCH_EVENTS || bytes >= BATCH_BYTES {
+            progress(number - 1);
+            import.batch(std::mem::take(&mut batch)).await?;
+            bytes = 0;
+        }
+    }
+    import.batch(batch).await?;
+    let present = header.session.last_seq - import.imported;
+    // A session that went on since the export keeps its own, newer row.
+    if import.held <= header.session.last_seq {
+        store.restore_session(header).await?;
+    }
+    Ok(ImportReport {
+        session_id: import.session,
+        imported: import.imported,
+        present,
+    })
+}
+
+struct Import<'a> {
+    store: &'a dyn Store,
+    session: SessionId,
+    /// How many events the session had before.
+    held: u64,
+    imported: u64,
+}
+
+impl Import<'_> {
+    /// Compares the events the session has, appends the ones it has not.
+    async fn batch(&mut self, mut events: Vec<ExportedEvent>) -> Result<(), StoreError> {
+        let new = events.split_off(events.partition_point(|event| event.seq <= self.held));
+        self.compare(events).await?;
+        if new.is_empty() {
+            return Ok(());
+        }
+        let count = new.len() as u64;
+        let new: Vec<NewEvent> = new.into_iter().map(NewEvent::from).collect();
+        let done = self.store.append_events(self.session.clone(), new).await?;
+        if done.appended != count {
+            return Err(self.differs(done.first_seq));
+        }
+        self.imported += count;
+        Ok(())
+    }
+
+    async fn compare(&self, events: Vec<ExportedEvent>) -> Result<(), StoreError> {
+        let mut given = events.into_iter().peekable();
+        while let Some(first) = given.peek() {
+            let query = EventQuery {
+                after: first.seq - 1,
+                limit: PageLimit::MAX,
+                ..EventQuery::default()
+            };
+            for stored in self.store.events(self.session.clone(), query).await? {
+                let Some(event) = given.next_if(|event| event.seq == stored.seq) else {
+                    break;
+                };
+                if !same(&event, stored) {
+                    return Err(self.differs(event.seq));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn differs(&self, seq: u64) -> StoreError {
+        let reason = format!("event {seq} differs from the document's");
+        StoreError::conflict(Kind::Session, &self.session, reason)
+    }
+}
+
+fn same(event: &ExportedEvent, stored: Event) -> bool {
+    *event == ExportedEvent::from(stored)
+}
+
+fn read_header(
+    lines: &mut Lines<'_>,
+    digest: &mut ExportDigest,
+) -> Result<ExportHeader, StoreError> {
+    let Some((_, line)) = lines.next()? else {
+        return Err(damaged(ExportError::Header("it is empty".to_owned())));
+    };
+    let header: ExportHeader = serde_json::from_str(line)
+        .map_err(|error| damaged(ExportError::Header(error.to_string())))?;
+    if header.format != EXPORT_FORMAT {
+        return Err(damaged(ExportError::Header(format!(
+            "its format is {:?}",
+            header.format
+        ))));
+    }
+    if header.version > EXPORT_VERSION {
+        return Err(damaged(ExportError::Newer(header.version)));
+    }
+    digest.line(line);
+    Ok(header)
+}
+
+fn damaged(error: ExportError) -> StoreError {
+    Invalid::new("document", error.to_string()).into()
+}
+
+struct Lines<'a> {
+    input: &'a mut dyn BufRead,
+    line: Vec<u8>,
+    number: u64,
+}
+
+impl<'a> Lines<'a> {
+    fn new(input: &'a mut dyn BufRead) -> Self {
+        Self {
+            input,
+            line: Vec::new(),
+            number: 0,
+        }
+    }
+
+    /// The next line and its number.
+    fn next(&mut self) -> Result<Option<(u64, &str)>, StoreError> {
+        self.line.clear();
+        let read = std::io::Read::take(&mut *self.input, LINE_BYTES_MAX)
+            .read_until(b'\n', &mut self.line)
+            .map_err(|error| StoreError::backend("read the document", error))?;
+        if read == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        // A last line without its end was cut.
+        if self.line.pop() != Some(b'\n') {
+            return Err(damaged(ExportError::Cut(self.number)));
+        }
+        let line = std::str::from_utf8(&self.line).map_err(|error| {
+            damaged(ExportError::Line {
+                line: self.number,
+                reason: BoxError::from(error).to_string(),
+            })
+        })?;
+        Ok(Some((self.number, line)))
+    }
+}

@@ -1,0 +1,59 @@
+//! The contract: what every store of Agent Harbor does, whatever is behind it.
+//!
+//! [`Store`] is a sum of small facets, a file each. A method is a whole use case in one
+//! transaction, never row access, because a remote store cannot span one. This room knows no
+//! backend and no async runtime: futures of any store can be driven by [`block_on`].
+#![warn(missing_docs)]
+
+mod agent_kind;
+mod block_on;
+mod capabilities;
+mod clock;
+mod draft;
+mod error;
+mod event;
+mod export;
+mod ids;
+mod kv;
+mod repo;
+mod run;
+mod runtime;
+mod session;
+mod task;
+mod workspace;
+
+pub use agent_kind::AgentKinds;
+pub use block_on::block_on;
+pub use capabilities::Capabilities;
+pub use clock::{Clock, SystemClock};
+pub use draft::Drafts;
+pub use error::{BoxError, Feature, Kind, Problem, StoreError};
+pub use event::{EventWatch, Events};
+pub use export::{ImportReport, check_export, export_session, import_session};
+pub use ids::{IdSource, Ids, SystemIds};
+pub use kv::KeyValues;
+pub use repo::Repos;
+pub use run::Runs;
+pub use runtime::Runtimes;
+pub use session::{SessionFork, Sessions};
+pub use task::Tasks;
+pub use workspace::Workspaces;
+
+/// Everything a harbor keeps.
+pub trait Store:
+    AgentKinds
+    + Drafts
+    + Events
+    + KeyValues
+    + Repos
+    + Runs
+    + Runtimes
+    + Sessions
+    + Tasks
+    + Workspaces
+    + Send
+    + Sync
+{
+    /// What this store can do that others cannot.
+    fn capabilities(&self) -> Capabilities;
+}

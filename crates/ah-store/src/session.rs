@@ -1,0 +1,68 @@
+//! Sessions.
+
+use ah_model::{
+    ExportHeader, NewSession, Origin, Page, PageRequest, Session, SessionFilter, SessionId,
+    StatusChange,
+};
+use async_trait::async_trait;
+
+use crate::StoreError;
+
+/// A fork to make.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionFork {
+    /// The last seq that belongs to both; the newest when absent.
+    pub at_seq: Option<u64>,
+    /// Id of the new session; minted when absent.
+    pub id: Option<SessionId>,
+    /// Title of the new session; the old one's when absent.
+    pub title: Option<String>,
+}
+
+/// Conversations of agents.
+#[async_trait]
+pub trait Sessions {
+    /// Creates a session; an id or origin that is taken is a conflict.
+    async fn create_session(&self, session: NewSession) -> Result<Session, StoreError>;
+
+    /// The session of that id.
+    async fn session(&self, id: SessionId) -> Result<Session, StoreError>;
+
+    /// The session that came from `origin`, if it is known.
+    async fn session_of_origin(&self, origin: Origin) -> Result<Option<Session>, StoreError>;
+
+    /// The ids that begin with `prefix`, at most two: enough to tell unique from not.
+    async fn session_ids_with_prefix(&self, prefix: String) -> Result<Vec<SessionId>, StoreError>;
+
+    /// Sessions by last activity, newest first.
+    async fn list_sessions(
+        &self,
+        filter: SessionFilter,
+        page: PageRequest,
+    ) -> Result<Page<Session>, StoreError>;
+
+    /// Moves a session's status; a move the rules do not know is a conflict and changes nothing.
+    async fn set_session_status(
+        &self,
+        id: SessionId,
+        change: StatusChange,
+    ) -> Result<Session, StoreError>;
+
+    /// Gives a session another title; an empty one removes it.
+    async fn rename_session(&self, id: SessionId, title: String) -> Result<Session, StoreError>;
+
+    /// Keeps a session whatever retention says, or no longer.
+    async fn pin_session(&self, id: SessionId, pinned: bool) -> Result<Session, StoreError>;
+
+    /// Starts a new session that shares this one's log up to a point, without copying it.
+    async fn fork_session(&self, id: SessionId, fork: SessionFork) -> Result<Session, StoreError>;
+
+    /// Removes a session with its events, tasks and runs; one that forks stand on is a conflict.
+    async fn delete_session(&self, id: SessionId) -> Result<(), StoreError>;
+
+    /// Brings a session's row to what an export says, creating it without events when absent.
+    ///
+    /// An import calls it before the events, so they have a session, and after them, because
+    /// appending moved the row on. A session of that id with another beginning is a conflict.
+    async fn restore_session(&self, header: ExportHeader) -> Result<Session, StoreError>;
+}
