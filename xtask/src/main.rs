@@ -1,1 +1,64 @@
-fn main() {}
+//! The workspace's own tool: `cargo xtask COMMAND`.
+//!
+//! Needs nothing but the standard library, because it is built before everything else.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a terminal program: progress on stderr, results on stdout"
+)]
+
+mod bench;
+mod checks;
+mod migrations;
+mod postgres;
+mod process;
+
+use std::process::ExitCode;
+
+use crate::process::Failure;
+
+const HELP: &str = "\
+Usage: cargo xtask COMMAND
+
+  test [--only CHECK]... [-- ARGS]   start PostgreSQL, then fmt, clippy, tests, rustdoc;
+                                     ARGS go to the test runner (nextest if installed)
+  bench [--json] [ARGS]              run the benches; ARGS (names, --slow-sync) go to them,
+                                     --json prints one document on stdout
+  postgres -- PROGRAM [ARGS]         run PROGRAM beside a private PostgreSQL server
+  freeze-migrations                  record the checksums of new migrations
+
+Environment:
+  AH_TEST_POSTGRES   URL of a server to use instead of a private one, or `skip`
+  AH_POSTGRES_BIN    the only directory to look in for `postgres` and `initdb`
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {}", failure.message);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+fn dispatch(arguments: &[String]) -> Result<(), Failure> {
+    let Some((command, rest)) = arguments.split_first() else {
+        print!("{HELP}");
+        return Ok(());
+    };
+    match command.as_str() {
+        "test" => checks::run(rest),
+        "bench" => bench::run(rest),
+        "postgres" => postgres::run(rest),
+        "freeze-migrations" => migrations::freeze(rest),
+        "help" | "-h" | "--help" => {
+            print!("{HELP}");
+            Ok(())
+        }
+        unknown => Err(Failure::usage(format!(
+            "unknown command `{unknown}`; see `cargo xtask`"
+        ))),
+    }
+}

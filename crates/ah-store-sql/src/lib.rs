@@ -1,1 +1,164 @@
-//! placeholder
+//! The store on SQLite and PostgreSQL: one set of statements, two engines.
+//!
+//! The only room with SQL. A file per noun holds its statements above the functions that bind
+//! them; rules come from `ah_model` and are called inside the transaction. `sqlite` and `postgres`
+//! know how to run a transaction and nothing of the nouns.
+
+mod agent_kind;
+mod context;
+mod draft;
+mod event;
+mod hub;
+mod invariant;
+mod kv;
+mod maintenance;
+mod migration;
+mod page;
+mod postgres;
+mod reader;
+mod repo;
+mod run;
+mod runtime;
+mod session;
+mod sqlite;
+mod task;
+mod tx;
+mod watch;
+mod workspace;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ah_store::{Capabilities, Clock, Ids, Store, StoreError};
+
+pub use crate::invariant::{CheckReport, Violation};
+pub use crate::migration::{SCHEMA_VERSION, Upgrade};
+pub use crate::postgres::PostgresOptions;
+pub use crate::sqlite::{
+    CompactReport, DatabaseStats, Durability, SqliteOptions, inspect_sqlite, restore_sqlite,
+};
+
+use crate::context::Context;
+use crate::tx::Tx;
+
+/// A store on either engine. Clones share it.
+#[derive(Clone)]
+pub struct SqlStore(Arc<Inner>);
+
+struct Inner {
+    engine: Engine,
+    context: Arc<Context>,
+}
+
+enum Engine {
+    Sqlite(sqlite::Engine),
+    Postgres(Box<postgres::Engine>),
+}
+
+impl SqlStore {
+    /// Opens, and makes or upgrades if need be, the SQLite database of `options`.
+    pub fn open_sqlite(
+        options: SqliteOptions,
+        capabilities: Capabilities,
+        clock: Arc<dyn Clock>,
+        ids: Ids,
+    ) -> Result<(Self, Upgrade), StoreError> {
+        let (engine, upgrade) = sqlite::Engine::open(options, clock.now())?;
+        let context = Context {
+            clock,
+            ids,
+            capabilities,
+        };
+        Ok((Self::new(Engine::Sqlite(engine), context), upgrade))
+    }
+
+    /// Connects to, and makes or upgrades if need be, the PostgreSQL database of `options`.
+    pub fn connect_postgres(
+        options: PostgresOptions,
+        capabilities: Capabilities,
+        clock: Arc<dyn Clock>,
+        ids: Ids,
+    ) -> Result<(Self, Upgrade), StoreError> {
+        let (engine, upgrade) = postgres::Engine::connect(options, clock.now())?;
+        let context = Context {
+            clock,
+            ids,
+            capabilities,
+        };
+        Ok((Self::new(Engine::Postgres(Box::new(engine)), context), upgrade))
+    }
+
+    fn new(engine: Engine, context: Context) -> Self {
+        Self(Arc::new(Inner {
+            engine,
+            context: Arc::new(context),
+        }))
+    }
+
+    /// Runs `work` in a transaction that writes; answers once it is durable. `work` may run again
+    /// when the engine had to give way to another writer.
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&mut dyn Tx, &Context) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (job, result) = self.job(work);
+        match &self.0.engine {
+            Engine::Sqlite(engine) => engine.write(job).await?,
+            Engine::Postgres(engine) => engine.write(job).await?,
+        }
+        result.take()
+    }
+
+    /// Runs `work` in a transaction that sees one state of the store.
+    async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&mut dyn Tx, &Context) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (job, result) = self.job(work);
+        match &self.0.engine {
+            Engine::Sqlite(engine) => engine.read(job)?,
+            Engine::Postgres(engine) => engine.read(job).await?,
+        }
+        result.take()
+    }
+
+    fn subscribe(&self) -> Result<tokio::sync::watch::Receiver<u64>, StoreError> {
+        match &self.0.engine {
+            Engine::Sqlite(engine) => engine.subscribe(),
+            Engine::Postgres(engine) => engine.subscribe(),
+        }
+    }
+
+    /// `work` as a job that keeps its result beside it.
+    fn job<T: Send + 'static>(
+        &self,
+        mut work: impl FnMut(&mut dyn Tx, &Context) -> Result<T, StoreError> + Send + 'static,
+    ) -> (Job, Outcome<T>) {
+        let outcome = Outcome(Arc::new(Mutex::new(None)));
+        let slot = Arc::clone(&outcome.0);
+        let context = Arc::clone(&self.0.context);
+        let job = move |tx: &mut dyn Tx| {
+            let value = work(tx, &context)?;
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+            Ok(())
+        };
+        (Box::new(job), outcome)
+    }
+}
+
+/// A piece of work inside a transaction. It may run more than once and keeps its own result.
+type Job = Box<dyn FnMut(&mut dyn Tx) -> Result<(), StoreError> + Send>;
+
+struct Outcome<T>(Arc<Mutex<Option<T>>>);
+
+impl<T> Outcome<T> {
+    fn take(self) -> Result<T, StoreError> {
+        let value = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        value.ok_or_else(|| StoreError::backend("run a transaction", "it gave no result"))
+    }
+}
+
+impl Store for SqlStore {
+    fn capabilities(&self) -> Capabilities {
+        self.0.context.capabilities
+    }
+}

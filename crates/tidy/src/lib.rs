@@ -1,1 +1,1 @@
-//! placeholder
+//! Tests about the tree itself, in `tests/it`; there is nothing to link against.

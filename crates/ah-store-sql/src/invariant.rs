@@ -1,0 +1,161 @@
+//! What must always be true of a store, as statements that return the rows that break it.
+
+use ah_store::StoreError;
+
+use crate::migration::{MIGRATIONS, checksum};
+use crate::tx::{Dialect, More, Row, Tx, query_all};
+use crate::{Engine, SqlStore};
+
+/// Most offenders named per rule.
+const NAMED_MAX: usize = 20;
+
+/// A row that breaks a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule, in words.
+    pub rule: &'static str,
+    /// What breaks it.
+    pub subject: String,
+}
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckReport {
+    /// The rules that were checked.
+    pub rules: Vec<&'static str>,
+    /// What breaks them; empty when all hold.
+    pub violations: Vec<Violation>,
+}
+
+/// A rule and the statement that names, in one text column, what breaks it.
+struct Rule {
+    text: &'static str,
+    sql: &'static str,
+}
+
+const RULES: &[Rule] = &[
+    Rule {
+        text: "events of a session are numbered from 1 without gaps",
+        sql: "SELECT 'session ' || session_id || ': ' || count(*) || ' events from seq ' || \
+              min(seq) || ' to ' || max(seq) FROM events GROUP BY session_id \
+              HAVING min(seq) <> 1 OR max(seq) <> count(*)",
+    },
+    Rule {
+        text: "last_seq of a session is the seq of its newest event",
+        sql: "SELECT 'session ' || s.id || ': last_seq ' || s.last_seq || ', newest event ' || \
+              coalesce(e.newest, 0) FROM sessions s LEFT JOIN \
+              (SELECT session_id, max(seq) AS newest FROM events GROUP BY session_id) e \
+              ON e.session_id = s.id WHERE s.last_seq <> coalesce(e.newest, 0)",
+    },
+    Rule {
+        text: "a session has a status of the state machine",
+        sql: "SELECT 'session ' || id || ': status ' || status FROM sessions WHERE status NOT IN \
+              ('created', 'running', 'idle', 'stopping', 'succeeded', 'failed', 'cancelled')",
+    },
+    Rule {
+        text: "a session has an end exactly when it is finished",
+        sql: "SELECT 'session ' || id || ': ' || status || CASE WHEN ended_at IS NULL \
+              THEN ' without an end' ELSE ' with an end' END FROM sessions \
+              WHERE (status IN ('succeeded', 'failed', 'cancelled')) <> (ended_at IS NOT NULL)",
+    },
+    Rule {
+        text: "a run has a status of the state machine",
+        sql: "SELECT 'run ' || id || ': status ' || status FROM runs WHERE status NOT IN \
+              ('pending', 'claimed', 'running', 'stopping', 'completed', 'failed', 'stopped')",
+    },
+    Rule {
+        text: "a fork point lies within the session forked from",
+        sql: "SELECT 'session ' || f.id || ': forked at ' || f.forked_at_seq || ' of ' || s.last_seq \
+              FROM sessions f JOIN sessions s ON s.id = f.forked_from \
+              WHERE f.forked_at_seq > s.last_seq OR f.forked_at_seq < 0",
+    },
+];
+
+/// Rules that only SQLite needs or can check; PostgreSQL keeps the first two itself.
+const SQLITE_RULES: &[Rule] = &[
+    Rule {
+        text: "the file's structure is sound",
+        sql: "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'",
+    },
+    Rule {
+        text: "every reference leads to a row",
+        sql: "SELECT \"table\" || ' row ' || coalesce(rowid, '?') || ' refers to a missing row of ' || parent \
+              FROM pragma_foreign_key_check",
+    },
+    Rule {
+        text: "payloads of events are JSON",
+        sql: "SELECT 'session ' || session_id || ' event ' || seq || ': not JSON' FROM events \
+              WHERE data IS NOT NULL AND NOT json_valid(data)",
+    },
+];
+
+const APPLIED: &str = "SELECT version, sha256 FROM schema_migrations ORDER BY version";
+const APPLIED_RULE: &str = "the schema came from this program's migrations";
+
+impl SqlStore {
+    /// Proves the invariants and names what breaks them.
+    pub async fn check(&self) -> Result<CheckReport, StoreError> {
+        self.read(|tx, _| {
+            let special = match tx.dialect() {
+                Dialect::Sqlite => SQLITE_RULES,
+                Dialect::Postgres => &[],
+            };
+            let mut report = CheckReport {
+                rules: Vec::new(),
+                violations: Vec::new(),
+            };
+            for rule in special.iter().chain(RULES) {
+                report.rules.push(rule.text);
+                report.violations.extend(broken(tx, rule)?);
+            }
+            report.rules.push(APPLIED_RULE);
+            report.violations.extend(strange_migrations(tx)?);
+            Ok(report)
+        })
+        .await
+    }
+
+    /// The SQLite engine, if this store has one.
+    pub(crate) fn sqlite(&self) -> Option<&crate::sqlite::Engine> {
+        match &self.0.engine {
+            Engine::Sqlite(engine) => Some(engine),
+            Engine::Postgres(_) => None,
+        }
+    }
+}
+
+fn broken(tx: &mut dyn Tx, rule: &Rule) -> Result<Vec<Violation>, StoreError> {
+    let mut violations = Vec::new();
+    tx.query(rule.sql, &[], &mut |row: &dyn Row| {
+        violations.push(Violation {
+            rule: rule.text,
+            subject: row.text(0)?,
+        });
+        Ok(if violations.len() < NAMED_MAX {
+            More::Yes
+        } else {
+            More::No
+        })
+    })?;
+    Ok(violations)
+}
+
+fn strange_migrations(tx: &mut dyn Tx) -> Result<Vec<Violation>, StoreError> {
+    let dialect = tx.dialect();
+    let applied = query_all(tx, APPLIED, &[], |row| Ok((row.int(0)?, row.text(1)?)))?;
+    let strange = applied.into_iter().filter(|(version, sha256)| {
+        let known = MIGRATIONS
+            .iter()
+            .find(|migration| migration.version == *version);
+        let text = known.map(|migration| match dialect {
+            Dialect::Sqlite => migration.sqlite,
+            Dialect::Postgres => migration.postgres,
+        });
+        text.is_none_or(|text| checksum(text) != *sha256)
+    });
+    let violation = |(version, _)| Violation {
+        rule: APPLIED_RULE,
+        subject: format!("migration {version} was another text when it was applied here"),
+    };
+    Ok(strange.map(violation).collect())
+}

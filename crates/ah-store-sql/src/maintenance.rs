@@ -1,0 +1,36 @@
+//! Work on a local database as a file; a store on a server answers `Unsupported`-like errors.
+
+use std::path::{Path, PathBuf};
+
+use ah_store::StoreError;
+
+use crate::SqlStore;
+use crate::sqlite::{CompactReport, DatabaseStats};
+
+impl SqlStore {
+    /// Copies the database to the new file `target` while it is in use, and proves the copy sound.
+    pub fn back_up(&self, target: &Path) -> Result<(), StoreError> {
+        self.file()?.back_up(target)
+    }
+
+    /// Sizes of the database.
+    pub fn stats(&self) -> Result<DatabaseStats, StoreError> {
+        self.file()?.stats()
+    }
+
+    /// Gives unused space back to the file system while the database is in use.
+    pub async fn compact(&self) -> Result<CompactReport, StoreError> {
+        self.file()?.compact().await
+    }
+
+    /// The database file.
+    pub fn path(&self) -> Option<PathBuf> {
+        self.sqlite().map(|engine| engine.path().to_owned())
+    }
+
+    fn file(&self) -> Result<&crate::sqlite::Engine, StoreError> {
+        const WHY: &str = "a PostgreSQL server keeps it; use its own tools";
+        self.sqlite()
+            .ok_or_else(|| StoreError::backend("work on the database file", WHY))
+    }
+}

@@ -1,0 +1,115 @@
+//! The PostgreSQL engine: connections with a thread each, so the synchronous core serves both
+//! engines and any async runtime.
+
+mod error;
+mod listen;
+mod migrate;
+mod pool;
+mod tx;
+
+use ah_model::Timestamp;
+use ah_store::StoreError;
+use postgres::{Client, Config, NoTls};
+use tokio::sync::watch;
+
+use self::listen::Listener;
+use self::pool::{Isolation, Pool};
+use crate::Job;
+use crate::hub::Hub;
+use crate::migration::Upgrade;
+
+/// How a PostgreSQL store is reached.
+#[derive(Debug, Clone)]
+pub struct PostgresOptions {
+    /// `postgres://user@host/database`.
+    pub url: String,
+    /// The schema the tables are in; the connection's default when absent.
+    pub schema: Option<String>,
+}
+
+/// Everything needed to connect once more.
+#[derive(Clone)]
+pub(crate) struct Address {
+    config: Config,
+    schema: Option<String>,
+}
+
+impl Address {
+    fn new(options: PostgresOptions) -> Result<Self, StoreError> {
+        let config: Config = options
+            .url
+            .parse()
+            .map_err(|error| StoreError::backend("read the database URL", error_text(&error)))?;
+        Ok(Self {
+            config,
+            schema: options.schema,
+        })
+    }
+
+    fn connect(&self) -> Result<Client, StoreError> {
+        let mut client = self
+            .config
+            .connect(NoTls)
+            .map_err(|error| error::map(error, "connect"))?;
+        if let Some(schema) = &self.schema {
+            let name = schema.replace('"', "\"\"");
+            client
+                .batch_execute(&format!("SET search_path TO \"{name}\""))
+                .map_err(|error| error::map(error, "connect"))?;
+        }
+        Ok(client)
+    }
+
+    /// The channel on which commits are announced; different schemas do not hear each other.
+    fn channel(&self) -> String {
+        format!("ah_{}", self.schema.as_deref().unwrap_or("public"))
+    }
+}
+
+/// The URL may hold a password, so only the reason is passed on.
+fn error_text(error: &postgres::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+pub(crate) struct Engine {
+    pool: Pool,
+    hub: Hub,
+    listener: Listener,
+}
+
+impl Engine {
+    pub(crate) fn connect(
+        options: PostgresOptions,
+        now: Timestamp,
+    ) -> Result<(Self, Upgrade), StoreError> {
+        let address = Address::new(options)?;
+        let mut client = address.connect()?;
+        let upgrade = migrate::migrate(&mut client, address.schema.as_deref(), now)?;
+        let hub = Hub::new();
+        let listener = Listener::new(address.clone(), hub.clone());
+        let pool = Pool::new(address, client, hub.clone());
+        Ok((
+            Self {
+                pool,
+                hub,
+                listener,
+            },
+            upgrade,
+        ))
+    }
+
+    pub(crate) async fn write(&self, job: Job) -> Result<(), StoreError> {
+        self.pool.run(job, Isolation::Write).await
+    }
+
+    pub(crate) async fn read(&self, job: Job) -> Result<(), StoreError> {
+        self.pool.run(job, Isolation::Read).await
+    }
+
+    /// A subscription to every process's commits from now on.
+    pub(crate) fn subscribe(&self) -> Result<watch::Receiver<u64>, StoreError> {
+        let changes = self.hub.subscribe();
+        self.listener.start()?;
+        Ok(changes)
+    }
+}

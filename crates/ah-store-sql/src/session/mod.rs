@@ -1,0 +1,331 @@
+//! Sessions in SQL: `row` reads and writes the wide row, `list` filters and pages, this file holds
+//! the use cases.
+
+mod list;
+mod row;
+
+use ah_model::{
+    ExportHeader, Fork, NewSession, Origin, Page, PageRequest, Session, SessionFilter, SessionId,
+    StatusChange, Usage, Workspace,
+};
+use ah_store::{Kind, SessionFork, Sessions, StoreError};
+use async_trait::async_trait;
+
+use crate::SqlStore;
+use crate::context::Context;
+use crate::tx::{Tx, query_all, query_first};
+use crate::{repo, task, workspace};
+
+pub(crate) use self::row::insert;
+
+/// Whether the caller is about to change the row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Change,
+}
+
+/// The session of that id.
+pub(crate) fn get(tx: &mut dyn Tx, id: &SessionId, access: Access) -> Result<Session, StoreError> {
+    if access == Access::Change {
+        lock(tx, id)?;
+    }
+    row::find(tx, "s.id = $1", &[id.as_str().into()])?
+        .ok_or_else(|| StoreError::not_found(Kind::Session, id))
+}
+
+const LAST_SEQ: &str = "SELECT last_seq FROM sessions WHERE id = $1";
+
+/// The newest seq of a session whose row nobody else may change until the transaction ends.
+pub(crate) fn lock(tx: &mut dyn Tx, id: &SessionId) -> Result<u64, StoreError> {
+    let sql = format!("{LAST_SEQ}{}", tx.dialect().for_update());
+    query_first(tx, &sql, &[id.as_str().into()], |row| row.uint(0))?
+        .ok_or_else(|| StoreError::not_found(Kind::Session, id))
+}
+
+/// The newest seq of a session.
+pub(crate) fn last_seq(tx: &mut dyn Tx, id: &SessionId) -> Result<u64, StoreError> {
+    query_first(tx, LAST_SEQ, &[id.as_str().into()], |row| row.uint(0))?
+        .ok_or_else(|| StoreError::not_found(Kind::Session, id))
+}
+
+/// Creates a session of what was asked for, forked from `fork` if given.
+pub(crate) fn create(
+    tx: &mut dyn Tx,
+    ctx: &Context,
+    new: NewSession,
+    fork: Option<Fork>,
+) -> Result<Session, StoreError> {
+    if let Some(name) = &new.workspace {
+        ctx.need_workspaces()?;
+        if workspace::find(tx, name)?.is_none() {
+            return Err(StoreError::not_found(Kind::Workspace, name));
+        }
+    }
+    let now = ctx.now();
+    let id = match &new.id {
+        Some(id) => id.clone(),
+        None => ctx.ids.session(now)?,
+    };
+    refuse_taken(tx, &id, new.origin.as_ref())?;
+    if let Some(parent) = &new.parent {
+        last_seq(tx, parent)?;
+    }
+    let repo = repo::put(tx, ctx, &new.repo)?;
+    let mut session = Session::created(new, id, repo.id, now);
+    session.repo = repo.found;
+    session.forked_from = fork;
+    insert(tx, &session)?;
+    Ok(session)
+}
+
+fn refuse_taken(
+    tx: &mut dyn Tx,
+    id: &SessionId,
+    origin: Option<&Origin>,
+) -> Result<(), StoreError> {
+    if query_first(tx, LAST_SEQ, &[id.as_str().into()], |row| row.int(0))?.is_some() {
+        return Err(StoreError::conflict(Kind::Session, id, "exists already"));
+    }
+    let Some(origin) = origin else { return Ok(()) };
+    match of_origin(tx, origin)? {
+        None => Ok(()),
+        Some(holder) => {
+            let Origin {
+                source,
+                external_id,
+            } = origin;
+            let reason = format!(
+                "comes from {source} {external_id}, as session {} does",
+                holder.id
+            );
+            Err(StoreError::conflict(Kind::Session, id, reason))
+        }
+    }
+}
+
+fn of_origin(tx: &mut dyn Tx, origin: &Origin) -> Result<Option<Session>, StoreError> {
+    let params = [(&origin.source).into(), (&origin.external_id).into()];
+    row::find(tx, "s.source = $1 AND s.external_id = $2", &params)
+}
+
+const SET_STATUS: &str = "UPDATE sessions SET status = $1, started_at = $2, ended_at = $3, \
+    exit_code = $4, exit_signal = $5, exit_reason = $6, last_activity_at = $7 WHERE id = $8";
+
+fn set_status(
+    tx: &mut dyn Tx,
+    ctx: &Context,
+    id: &SessionId,
+    change: StatusChange,
+) -> Result<Session, StoreError> {
+    let mut session = get(tx, id, Access::Change)?;
+    session
+        .transition(change, ctx.now())
+        .map_err(|reason| StoreError::conflict(Kind::Session, id, reason))?;
+    let params = [
+        session.status.as_str().into(),
+        session.started_at.into(),
+        session.ended_at.into(),
+        session.exit.code.into(),
+        session.exit.signal.into(),
+        session.exit.reason.as_ref().into(),
+        session.last_activity_at.into(),
+        id.as_str().into(),
+    ];
+    tx.execute(SET_STATUS, &params)?;
+    Ok(session)
+}
+
+const SET_TITLE: &str = "UPDATE sessions SET title = $1 WHERE id = $2";
+const SET_PINNED: &str = "UPDATE sessions SET pinned = $1 WHERE id = $2";
+
+fn fork(
+    tx: &mut dyn Tx,
+    ctx: &Context,
+    id: &SessionId,
+    wanted: &SessionFork,
+) -> Result<Session, StoreError> {
+    let (mut new, point) = get(tx, id, Access::Change)?.fork(wanted.at_seq)?;
+    new.id.clone_from(&wanted.id);
+    if wanted.title.is_some() {
+        new.title.clone_from(&wanted.title);
+    }
+    new.check()?;
+    create(tx, ctx, new, Some(point))
+}
+
+const A_FORK: &str = "SELECT id FROM sessions WHERE forked_from = $1 ORDER BY id LIMIT 1";
+const DELETE: &str = "DELETE FROM sessions WHERE id = $1";
+
+fn delete(tx: &mut dyn Tx, id: &SessionId) -> Result<(), StoreError> {
+    lock(tx, id)?;
+    if let Some(fork) = query_first(tx, A_FORK, &[id.as_str().into()], |row| row.text(0))? {
+        let reason = format!("session {fork} was forked from it");
+        return Err(StoreError::conflict(Kind::Session, id, reason));
+    }
+    tx.execute(DELETE, &[id.as_str().into()]).map(drop)
+}
+
+/// Ids that begin with a prefix: a range in byte order, which an index serves.
+const WITH_PREFIX: &str = "SELECT id FROM sessions WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 2";
+
+fn with_prefix(tx: &mut dyn Tx, prefix: &str) -> Result<Vec<SessionId>, StoreError> {
+    // Ids are ASCII, so this character sorts after all of theirs.
+    let end = format!("{prefix}\u{7f}");
+    query_all(tx, WITH_PREFIX, &[prefix.into(), (&end).into()], |row| {
+        row.parse(0)
+    })
+}
+
+fn restore(tx: &mut dyn Tx, ctx: &Context, header: &ExportHeader) -> Result<Session, StoreError> {
+    let wanted = &header.session;
+    let known = match lock(tx, &wanted.id) {
+        Ok(_) => Some(get(tx, &wanted.id, Access::Read)?),
+        Err(StoreError::NotFound { .. }) => None,
+        Err(other) => return Err(other),
+    };
+    match known {
+        Some(known) if known.created_at != wanted.created_at => {
+            let reason = format!("is another session, created {}", known.created_at);
+            Err(StoreError::conflict(Kind::Session, &wanted.id, reason))
+        }
+        Some(known) => {
+            row::overwrite(tx, wanted)?;
+            get(tx, &known.id, Access::Read)
+        }
+        None => restore_absent(tx, ctx, header),
+    }
+}
+
+fn restore_absent(
+    tx: &mut dyn Tx,
+    ctx: &Context,
+    header: &ExportHeader,
+) -> Result<Session, StoreError> {
+    let mut session = header.session.clone();
+    refuse_taken(tx, &session.id, session.origin.as_ref())?;
+    if let Some(fork) = &session.forked_from {
+        last_seq(tx, &fork.session_id)?;
+    }
+    session.parent_session_id = known_parent(tx, session.parent_session_id.take())?;
+    session.workspace = match session.workspace.take() {
+        Some(name) if ctx.capabilities.workspaces => workspace::find(tx, &name)?.map(|_| name),
+        _ => None,
+    };
+    let repo = repo::put(tx, ctx, &session.repo)?;
+    (session.repo_id, session.repo) = (Some(repo.id), repo.found);
+    (session.last_seq, session.usage) = (0, Usage::default());
+    insert(tx, &session)?;
+    header
+        .tasks
+        .iter()
+        .try_for_each(|task| task::insert(tx, task).map(drop))?;
+    Ok(session)
+}
+
+/// A parent that this store has.
+fn known_parent(
+    tx: &mut dyn Tx,
+    parent: Option<SessionId>,
+) -> Result<Option<SessionId>, StoreError> {
+    let Some(parent) = parent else {
+        return Ok(None);
+    };
+    match last_seq(tx, &parent) {
+        Ok(_) => Ok(Some(parent)),
+        Err(StoreError::NotFound { .. }) => Ok(None),
+        Err(other) => Err(other),
+    }
+}
+
+/// Refuses a header whose parts break their own rules.
+fn check_header(header: &ExportHeader) -> Result<(), StoreError> {
+    let session = &header.session;
+    session.repo.check()?;
+    session.agent.check()?;
+    session.runtime.check()?;
+    session.labels.check()?;
+    if let Some(name) = &session.workspace {
+        Workspace::check_name(name)?;
+    }
+    Ok(session
+        .title
+        .as_deref()
+        .map_or(Ok(()), Session::check_title)?)
+}
+
+#[async_trait]
+impl Sessions for SqlStore {
+    async fn create_session(&self, session: NewSession) -> Result<Session, StoreError> {
+        session.check()?;
+        self.write(move |tx, ctx| create(tx, ctx, session.clone(), None))
+            .await
+    }
+
+    async fn session(&self, id: SessionId) -> Result<Session, StoreError> {
+        self.read(move |tx, _| get(tx, &id, Access::Read)).await
+    }
+
+    async fn session_of_origin(&self, origin: Origin) -> Result<Option<Session>, StoreError> {
+        self.read(move |tx, _| of_origin(tx, &origin)).await
+    }
+
+    async fn session_ids_with_prefix(&self, prefix: String) -> Result<Vec<SessionId>, StoreError> {
+        self.read(move |tx, _| with_prefix(tx, &prefix)).await
+    }
+
+    async fn list_sessions(
+        &self,
+        filter: SessionFilter,
+        page: PageRequest,
+    ) -> Result<Page<Session>, StoreError> {
+        self.read(move |tx, _| list::list(tx, &filter, &page)).await
+    }
+
+    async fn set_session_status(
+        &self,
+        id: SessionId,
+        change: StatusChange,
+    ) -> Result<Session, StoreError> {
+        change.check()?;
+        self.write(move |tx, ctx| set_status(tx, ctx, &id, change.clone()))
+            .await
+    }
+
+    async fn rename_session(&self, id: SessionId, title: String) -> Result<Session, StoreError> {
+        Session::check_title(&title)?;
+        self.write(move |tx, _| {
+            lock(tx, &id)?;
+            let title = Some(title.as_str()).filter(|title| !title.is_empty());
+            tx.execute(SET_TITLE, &[title.into(), id.as_str().into()])?;
+            get(tx, &id, Access::Read)
+        })
+        .await
+    }
+
+    async fn pin_session(&self, id: SessionId, pinned: bool) -> Result<Session, StoreError> {
+        self.write(move |tx, _| {
+            lock(tx, &id)?;
+            tx.execute(SET_PINNED, &[pinned.into(), id.as_str().into()])?;
+            get(tx, &id, Access::Read)
+        })
+        .await
+    }
+
+    async fn fork_session(
+        &self,
+        id: SessionId,
+        wanted: SessionFork,
+    ) -> Result<Session, StoreError> {
+        self.write(move |tx, ctx| fork(tx, ctx, &id, &wanted)).await
+    }
+
+    async fn delete_session(&self, id: SessionId) -> Result<(), StoreError> {
+        self.write(move |tx, _| delete(tx, &id)).await
+    }
+
+    async fn restore_session(&self, header: ExportHeader) -> Result<Session, StoreError> {
+        check_header(&header)?;
+        self.write(move |tx, ctx| restore(tx, ctx, &header)).await
+    }
+}

@@ -1,0 +1,22 @@
+//! SQLite's errors by what the caller can do.
+
+use std::path::Path;
+use std::time::Duration;
+
+use ah_store::StoreError;
+use rusqlite::ErrorCode;
+
+const RETRY_AFTER: Duration = Duration::from_millis(200);
+
+/// The error of `operation` on the database at `path`.
+pub(crate) fn map(error: rusqlite::Error, path: &Path, operation: &str) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy {
+            retry_after: RETRY_AFTER,
+        },
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            StoreError::corrupt(format!("database {}", path.display()), error)
+        }
+        _ => StoreError::backend(format!("{operation} database {}", path.display()), error),
+    }
+}

@@ -1,0 +1,123 @@
+//! The SQLite engine: one file, many processes.
+
+mod backup;
+mod error;
+mod maintenance;
+mod migrate;
+mod open;
+mod poll;
+mod pool;
+mod queue_lock;
+mod tx;
+mod wal;
+mod writer;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ah_model::Timestamp;
+use ah_store::StoreError;
+use tokio::sync::watch;
+
+pub use maintenance::{CompactReport, DatabaseStats, inspect_sqlite, restore_sqlite};
+pub use wal::Durability;
+
+use self::poll::Poll;
+use self::pool::Pool;
+use self::tx::SqliteTx;
+use self::wal::Wal;
+use self::writer::Writer;
+use crate::Job;
+use crate::hub::Hub;
+use crate::migration::Upgrade;
+
+/// How a SQLite store is opened.
+#[derive(Debug, Clone)]
+pub struct SqliteOptions {
+    /// The database file; made with its directory when absent.
+    pub path: PathBuf,
+    /// Whether an acknowledgement waits for the disk.
+    pub durability: Durability,
+    /// How long a write waits for others before it gives up as busy.
+    pub busy_timeout: Duration,
+}
+
+impl SqliteOptions {
+    /// The database at `path` with the safe settings.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        let (durability, busy_timeout) = (Durability::Full, Duration::from_secs(10));
+        Self {
+            path: path.into(),
+            durability,
+            busy_timeout,
+        }
+    }
+}
+
+pub(crate) struct Engine {
+    pool: Arc<Pool>,
+    writer: Arc<Writer>,
+    hub: Hub,
+    poll: Arc<Poll>,
+}
+
+impl Engine {
+    pub(crate) fn open(
+        options: SqliteOptions,
+        now: Timestamp,
+    ) -> Result<(Self, Upgrade), StoreError> {
+        let SqliteOptions {
+            path,
+            durability,
+            busy_timeout,
+        } = options;
+        let lock = migrate::prepare(&path)?;
+        let (connection, upgrade) = migrate::open_current(&path, &lock, busy_timeout, now)?;
+        let hub = Hub::new();
+        let wal = Wal::new(&path, durability);
+        let pool = Arc::new(Pool::new(path, busy_timeout, connection));
+        let writer = Writer::new(Arc::clone(&pool), lock, wal, hub.clone());
+        Ok((
+            Self {
+                pool,
+                writer,
+                hub,
+                poll: Arc::default(),
+            },
+            upgrade,
+        ))
+    }
+
+    pub(crate) async fn write(&self, job: Job) -> Result<(), StoreError> {
+        self.writer.write(job).await
+    }
+
+    /// Runs `job` on one snapshot of the database.
+    pub(crate) fn read(&self, mut job: Job) -> Result<(), StoreError> {
+        let path = self.pool.path.as_path();
+        self.pool.with(|connection| {
+            let run = |sql| {
+                let done = connection
+                    .prepare_cached(sql)
+                    .and_then(|mut s| s.raw_execute());
+                done.map_err(|error| error::map(error, path, "read"))
+            };
+            run("BEGIN")?;
+            let done = job(&mut SqliteTx { connection, path });
+            run("COMMIT")?;
+            done
+        })
+    }
+
+    /// A subscription to every process's commits from now on.
+    pub(crate) fn subscribe(&self) -> Result<watch::Receiver<u64>, StoreError> {
+        self.poll.subscribe(&self.pool, &self.hub)
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.writer.close();
+    }
+}

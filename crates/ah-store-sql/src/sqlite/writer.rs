@@ -1,0 +1,304 @@
+//! Group commit: concurrent writes of one process share a transaction and a sync.
+//!
+//! A lone writer does its own work on its own thread and pays for no queue. When the process's
+//! writer is taken, or another process holds the queue lock, the write goes to a thread that takes
+//! all waiting writes as one batch. A caller is answered after its own commit is durable.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ah_store::StoreError;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::error;
+use super::pool::Pool;
+use super::queue_lock::{QueueLock, Turn};
+use super::tx::SqliteTx;
+use super::wal::Wal;
+use crate::Job;
+use crate::hub::Hub;
+
+/// Most writes of one batch.
+const BATCH_MAX: usize = 512;
+/// How often waiting writes are looked at for having waited too long.
+const WATCHDOG_STEP: Duration = Duration::from_millis(250);
+
+type Answer = Result<(), StoreError>;
+
+struct Waiting {
+    job: Job,
+    since: Instant,
+    answer: oneshot::Sender<Answer>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Waiting>,
+    /// Somebody of this process is writing.
+    taken: bool,
+    threads_started: bool,
+    closed: bool,
+}
+
+pub(crate) struct Writer {
+    pool: Arc<Pool>,
+    lock: QueueLock,
+    wal: Wal,
+    hub: Hub,
+    queue: Mutex<Queue>,
+    changed: Condvar,
+    /// Wakes the watchdog only, which otherwise looks at its own pace.
+    closing: Condvar,
+}
+
+impl Writer {
+    pub(crate) fn new(pool: Arc<Pool>, lock: QueueLock, wal: Wal, hub: Hub) -> Arc<Self> {
+        let (queue, changed, closing) = (Mutex::default(), Condvar::new(), Condvar::new());
+        Arc::new(Self {
+            pool,
+            lock,
+            wal,
+            hub,
+            queue,
+            changed,
+            closing,
+        })
+    }
+
+    /// Runs `job` in a transaction and returns once it is durable.
+    pub(crate) async fn write(self: &Arc<Self>, job: Job) -> Answer {
+        let job = match self.write_alone(job)? {
+            Ok(answer) => return answer,
+            Err(job) => job,
+        };
+        let (answer, answered) = oneshot::channel();
+        {
+            let mut queue = self.queue();
+            queue.waiting.push_back(Waiting {
+                job,
+                since: Instant::now(),
+                answer,
+            });
+            self.start_threads(&mut queue)?;
+        }
+        self.changed.notify_one();
+        answered
+            .await
+            .unwrap_or_else(|_| Err(StoreError::backend("write", "the writer has stopped")))
+    }
+
+    /// Ends the threads once they are idle; waiting writes are refused.
+    pub(crate) fn close(&self) {
+        let mut queue = self.queue();
+        queue.closed = true;
+        queue.waiting.clear();
+        drop(queue);
+        self.changed.notify_all();
+        self.closing.notify_all();
+    }
+
+    /// Writes on the caller's thread if nobody else writes, else gives the job back.
+    fn write_alone(&self, mut job: Job) -> Result<Result<Answer, Job>, StoreError> {
+        {
+            let mut queue = self.queue();
+            if queue.taken || !queue.waiting.is_empty() {
+                return Ok(Err(job));
+            }
+            queue.taken = true;
+        }
+        let _released = Release(self);
+        let Some(turn) = self.lock.try_take()? else {
+            return Ok(Err(job));
+        };
+        let answer = self.commit(turn, |connection, path| {
+            let mut tx = SqliteTx { connection, path };
+            job(&mut tx)
+        });
+        Ok(Ok(answer))
+    }
+
+    /// One transaction around `work`, then the sync. The queue lock is given up before the sync, so
+    /// that other processes commit meanwhile.
+    fn commit(&self, turn: Turn<'_>, work: impl FnOnce(&Connection, &Path) -> Answer) -> Answer {
+        let path = self.pool.path.as_path();
+        self.pool.with(|connection| {
+            let run = |sql| {
+                connection
+                    .prepare_cached(sql)
+                    .and_then(|mut s| s.raw_execute())
+            };
+            let failed = |error| error::map(error, path, "write to");
+            run("BEGIN IMMEDIATE").map_err(failed)?;
+            let done = work(connection, path).and_then(|()| run("COMMIT").map_err(failed));
+            if done.is_err() && !connection.is_autocommit() {
+                run("ROLLBACK").map_err(failed)?;
+            }
+            done.map(drop)
+        })?;
+        drop(turn);
+        self.wal.sync()?;
+        self.hub.wake();
+        Ok(())
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
+        self.changed
+            .wait(queue)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start_threads(self: &Arc<Self>, queue: &mut Queue) -> Result<(), StoreError> {
+        if queue.threads_started {
+            return Ok(());
+        }
+        queue.threads_started = true;
+        let failed = |error| StoreError::backend("start the writer thread", error);
+        let writer = Arc::clone(self);
+        let serve = move || writer.serve();
+        std::thread::Builder::new()
+            .name("ah-writer".into())
+            .spawn(serve)
+            .map_err(failed)?;
+        let writer = Arc::clone(self);
+        let watch = move || writer.refuse_late();
+        std::thread::Builder::new()
+            .name("ah-watchdog".into())
+            .spawn(watch)
+            .map_err(failed)?;
+        Ok(())
+    }
+
+    /// The writer thread: batch after batch until closed.
+    fn serve(&self) {
+        loop {
+            {
+                let mut queue = self.queue();
+                while !queue.closed && (queue.taken || queue.waiting.is_empty()) {
+                    queue = self.wait(queue);
+                }
+                if queue.closed {
+                    return;
+                }
+                queue.taken = true;
+            }
+            let _released = Release(self);
+            match self.lock.take() {
+                Ok(turn) => self.write_batch(turn),
+                Err(error) => refuse(self.take_batch(), &error),
+            }
+        }
+    }
+
+    fn take_batch(&self) -> Vec<Waiting> {
+        let mut queue = self.queue();
+        let count = queue.waiting.len().min(BATCH_MAX);
+        queue.waiting.drain(..count).collect()
+    }
+
+    /// Runs everything that waits in one transaction. A write that is refused is undone alone.
+    fn write_batch(&self, turn: Turn<'_>) {
+        // Taken after the lock was had: writes that came meanwhile ride along.
+        let mut batch = self.take_batch();
+        if batch.is_empty() {
+            return;
+        }
+        let mut answers = Vec::with_capacity(batch.len());
+        let done = self.commit(turn, |connection, path| {
+            for waiting in &mut batch {
+                answers.push(run_apart(connection, path, &mut waiting.job)?);
+            }
+            Ok(())
+        });
+        match done {
+            Ok(()) => {
+                for (waiting, answer) in batch.into_iter().zip(answers) {
+                    // A caller that went away has nobody to tell.
+                    let _ = waiting.answer.send(answer);
+                }
+            }
+            Err(error) => refuse(batch, &error),
+        }
+    }
+
+    /// The watchdog thread: a write that waited too long is refused as busy.
+    fn refuse_late(&self) {
+        let limit = self.pool.busy_timeout;
+        let mut queue = self.queue();
+        while !queue.closed {
+            let waited = self.closing.wait_timeout(queue, WATCHDOG_STEP);
+            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+            while queue
+                .waiting
+                .front()
+                .is_some_and(|first| first.since.elapsed() >= limit)
+            {
+                if let Some(late) = queue.waiting.pop_front() {
+                    let _ = late
+                        .answer
+                        .send(Err(StoreError::Busy { retry_after: limit }));
+                }
+            }
+        }
+    }
+}
+
+/// Lets the next writer of the process in when dropped.
+struct Release<'a>(&'a Writer);
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        let mut queue = self.0.queue();
+        queue.taken = false;
+        if !queue.waiting.is_empty() {
+            self.0.changed.notify_one();
+        }
+    }
+}
+
+/// Runs one job of a batch in a savepoint. The outer error ends the whole batch: the engine has
+/// rolled everything back itself, as it does when the disk is full.
+fn run_apart(connection: &Connection, path: &Path, job: &mut Job) -> Result<Answer, StoreError> {
+    let run = |sql| {
+        let done = connection
+            .prepare_cached(sql)
+            .and_then(|mut s| s.raw_execute());
+        done.map_err(|error| error::map(error, path, "write to"))
+    };
+    run("SAVEPOINT job")?;
+    let answer = job(&mut SqliteTx { connection, path });
+    match answer {
+        Err(error) if connection.is_autocommit() => return Err(error),
+        Err(_) => {
+            run("ROLLBACK TO job")?;
+        }
+        Ok(()) => {}
+    }
+    run("RELEASE job")?;
+    Ok(answer)
+}
+
+/// Gives every caller its own copy of what ended the batch.
+fn refuse(batch: Vec<Waiting>, error: &StoreError) {
+    for waiting in batch {
+        let copy = match error {
+            StoreError::Busy { retry_after } => StoreError::Busy {
+                retry_after: *retry_after,
+            },
+            StoreError::Corrupt { what, source } => {
+                StoreError::corrupt(what.clone(), source.to_string())
+            }
+            StoreError::Backend { operation, source } => {
+                StoreError::backend(operation.clone(), source.to_string())
+            }
+            other => StoreError::backend("write", other.to_string()),
+        };
+        let _ = waiting.answer.send(Err(copy));
+    }
+}
