@@ -15,9 +15,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let mut results = Vec::new();
     for (package, bench) in BENCHES {
         let mut command = cargo();
-        command
-            .args(["bench", "--package", package, "--bench", bench, "--"])
-            .args(arguments);
+        command.args(["bench", "--package", package, "--bench", bench, "--"]).args(arguments);
         database.apply(&mut command);
         step(bench, || {
             eprintln!("    {}", describe(&command));
@@ -36,17 +34,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 
 /// Runs a bench and returns the JSON lines of its stdout; its other lines go to stderr as they come.
 fn collect(command: &mut Command) -> Result<Vec<String>, Failure> {
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| cannot_start(command, &error))?;
+    let mut child =
+        command.stdout(Stdio::piped()).spawn().map_err(|error| cannot_start(command, &error))?;
     let mut results = Vec::new();
-    for line in child
-        .stdout
-        .take()
-        .into_iter()
-        .flat_map(|stdout| BufReader::new(stdout).lines())
-    {
+    for line in child.stdout.take().into_iter().flat_map(|stdout| BufReader::new(stdout).lines()) {
         let line = line.map_err(|error| Failure::new(format!("reading the bench: {error}")))?;
         if line.starts_with('{') {
             results.push(line);
@@ -54,9 +45,7 @@ fn collect(command: &mut Command) -> Result<Vec<String>, Failure> {
             eprintln!("{line}");
         }
     }
-    let status = child
-        .wait()
-        .map_err(|error| cannot_start(command, &error))?;
+    let status = child.wait().map_err(|error| cannot_start(command, &error))?;
     check_status(command, status)?;
     Ok(results)
 }
@@ -76,10 +65,7 @@ mod tests {
     fn json_lines_become_one_document() {
         assert_eq!(document(&[]), r#"{"benches":[]}"#);
         let lines = [r#"{"name":"a"}"#.to_owned(), r#"{"name":"b"}"#.to_owned()];
-        assert_eq!(
-            document(&lines),
-            "{\"benches\":[\n{\"name\":\"a\"},\n{\"name\":\"b\"}\n]}"
-        );
+        assert_eq!(document(&lines), "{\"benches\":[\n{\"name\":\"a\"},\n{\"name\":\"b\"}\n]}");
     }
 
     #[test]

@@ -12,11 +12,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let database = selection
         .checks
         .contains(&Check::Tests)
-        .then(|| {
-            step("postgres", || {
-                Database::obtain(Sync::Off, IfMissing::Install)
-            })
-        })
+        .then(|| step("postgres", || Database::obtain(Sync::Off, IfMissing::Install)))
         .transpose()?;
     for check in &selection.checks {
         let mut command = check.command(&selection.runner_arguments);
@@ -31,10 +27,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     if let Some(Database::Skipped) = database {
         eprintln!("warning: the PostgreSQL tests were SKIPPED (AH_TEST_POSTGRES=skip)");
     }
-    eprintln!(
-        "all checks passed in {:.1} s",
-        started.elapsed().as_secs_f64()
-    );
+    eprintln!("all checks passed in {:.1} s", started.elapsed().as_secs_f64());
     Ok(())
 }
 
@@ -71,22 +64,12 @@ impl Check {
         let mut command = cargo();
         match self {
             Self::Format => command.args(["fmt", "--all", "--check"]),
-            Self::Lints => command.args([
-                "clippy",
-                "--workspace",
-                "--all-targets",
-                "--",
-                "-D",
-                "warnings",
-            ]),
-            Self::Tests => command
-                .args(test_runner())
-                .arg("--workspace")
-                .args(runner_arguments),
+            Self::Lints => {
+                command.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+            }
+            Self::Tests => command.args(test_runner()).arg("--workspace").args(runner_arguments),
             Self::Docs => {
-                command
-                    .env("RUSTDOCFLAGS", "-Dwarnings")
-                    .args(["doc", "--workspace", "--no-deps"])
+                command.env("RUSTDOCFLAGS", "-Dwarnings").args(["doc", "--workspace", "--no-deps"])
             }
         };
         command
@@ -130,10 +113,7 @@ impl Selection {
             .into_iter()
             .filter(|check| only.is_empty() || only.contains(check))
             .collect();
-        Ok(Self {
-            checks,
-            runner_arguments: rest.cloned().collect(),
-        })
+        Ok(Self { checks, runner_arguments: rest.cloned().collect() })
     }
 }
 
@@ -148,15 +128,9 @@ mod tests {
 
     #[test]
     fn every_check_runs_unless_some_are_named() {
-        let all = Selection {
-            checks: Check::ALL.to_vec(),
-            runner_arguments: vec![],
-        };
+        let all = Selection { checks: Check::ALL.to_vec(), runner_arguments: vec![] };
         assert_eq!(parse(&[]), Ok(all));
-        let some = Selection {
-            checks: vec![Check::Format, Check::Docs],
-            runner_arguments: vec![],
-        };
+        let some = Selection { checks: vec![Check::Format, Check::Docs], runner_arguments: vec![] };
         assert_eq!(parse(&["--only", "rustdoc", "--only", "fmt"]), Ok(some));
     }
 
@@ -166,10 +140,7 @@ mod tests {
             checks: vec![Check::Tests],
             runner_arguments: vec!["-E".to_owned(), "package(ah-cli)".to_owned()],
         };
-        assert_eq!(
-            parse(&["--only", "tests", "--", "-E", "package(ah-cli)"]),
-            Ok(selection)
-        );
+        assert_eq!(parse(&["--only", "tests", "--", "-E", "package(ah-cli)"]), Ok(selection));
     }
 
     #[test]

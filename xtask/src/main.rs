@@ -57,8 +57,6 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
             print!("{HELP}");
             Ok(())
         }
-        unknown => Err(Failure::usage(format!(
-            "unknown command `{unknown}`; see `cargo xtask`"
-        ))),
+        unknown => Err(Failure::usage(format!("unknown command `{unknown}`; see `cargo xtask`"))),
     }
 }

@@ -53,11 +53,7 @@ fn additions(frozen: &Checksums, present: &Checksums) -> Result<Vec<String>, Fai
             broken.join(", ")
         )));
     }
-    Ok(present
-        .keys()
-        .filter(|path| !frozen.contains_key(*path))
-        .cloned()
-        .collect())
+    Ok(present.keys().filter(|path| !frozen.contains_key(*path)).cloned().collect())
 }
 
 fn checksums(folder: &Path) -> Result<Checksums, Failure> {
@@ -81,37 +77,27 @@ fn sha256(file: &Path) -> Result<String, Failure> {
         .or_else(|_| process::read(Command::new("shasum").args(["-a", "256"]).arg(file)))?;
     let sum = printed.split_whitespace().next().unwrap_or_default();
     if sum.len() != 64 {
-        return Err(Failure::new(format!(
-            "no checksum of {} in `{printed}`",
-            file.display()
-        )));
+        return Err(Failure::new(format!("no checksum of {} in `{printed}`", file.display())));
     }
     Ok(sum.to_owned())
 }
 
 fn parse(text: &str) -> Checksums {
     let lines = text.lines().filter_map(|line| line.split_once("  "));
-    lines
-        .map(|(sum, path)| (path.to_owned(), sum.to_owned()))
-        .collect()
+    lines.map(|(sum, path)| (path.to_owned(), sum.to_owned())).collect()
 }
 
 /// As `sha256sum --check` reads it, ordered by number so that new lines come last.
 fn render(sums: &Checksums) -> String {
-    let mut lines: Vec<(u32, String)> = sums
-        .iter()
-        .map(|(path, sum)| (number(path), format!("{sum}  {path}\n")))
-        .collect();
+    let mut lines: Vec<(u32, String)> =
+        sums.iter().map(|(path, sum)| (number(path), format!("{sum}  {path}\n"))).collect();
     lines.sort_by_key(|(number, _)| *number);
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
 fn number(path: &str) -> u32 {
     let name = path.rsplit('/').next().unwrap_or(path);
-    name.split("__")
-        .next()
-        .and_then(|digits| digits.parse().ok())
-        .unwrap_or(u32::MAX)
+    name.split("__").next().and_then(|digits| digits.parse().ok()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -119,10 +105,7 @@ mod tests {
     use super::*;
 
     fn sums(entries: &[(&str, &str)]) -> Checksums {
-        entries
-            .iter()
-            .map(|&(path, sum)| (path.to_owned(), sum.to_owned()))
-            .collect()
+        entries.iter().map(|&(path, sum)| (path.to_owned(), sum.to_owned())).collect()
     }
 
     fn added(frozen: &Checksums, present: &Checksums) -> Result<Vec<String>, u8> {
@@ -134,21 +117,15 @@ mod tests {
         let first = sums(&[("sqlite/1__a.sql", "aa")]);
         let second = sums(&[("sqlite/1__a.sql", "aa"), ("sqlite/2__b.sql", "bb")]);
         let changed = sums(&[("sqlite/1__a.sql", "ff"), ("sqlite/2__b.sql", "bb")]);
-        assert_eq!(
-            added(&first, &second),
-            Ok(vec!["sqlite/2__b.sql".to_owned()])
-        );
+        assert_eq!(added(&first, &second), Ok(vec!["sqlite/2__b.sql".to_owned()]));
         assert_eq!(added(&first, &changed), Err(1));
         assert_eq!(added(&second, &first), Err(1));
     }
 
     #[test]
     fn the_file_is_ordered_by_number_and_reads_back() {
-        let entries = [
-            ("sqlite/10__c.sql", "cc"),
-            ("sqlite/2__b.sql", "bb"),
-            ("postgres/2__b.sql", "pp"),
-        ];
+        let entries =
+            [("sqlite/10__c.sql", "cc"), ("sqlite/2__b.sql", "bb"), ("postgres/2__b.sql", "pp")];
         let text = "pp  postgres/2__b.sql\nbb  sqlite/2__b.sql\ncc  sqlite/10__c.sql\n";
         assert_eq!(render(&sums(&entries)), text);
         assert_eq!(parse(text), sums(&entries));

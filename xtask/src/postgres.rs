@@ -87,9 +87,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         _ => arguments,
     };
     let Some((program, rest)) = arguments.split_first() else {
-        return Err(Failure::usage(
-            "name a program: `cargo xtask postgres -- psql`",
-        ));
+        return Err(Failure::usage("name a program: `cargo xtask postgres -- psql`"));
     };
     let installation = match find::installation()? {
         Some(installation) => installation,
@@ -97,19 +95,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     };
     let server = start(&installation, Sync::Off)?;
     let mut command = Command::new(program);
-    command
-        .args(rest)
-        .env(URL_VARIABLE, server.url())
-        .envs(server.client_variables());
+    command.args(rest).env(URL_VARIABLE, server.url()).envs(server.client_variables());
     process::run(&mut command)
 }
 
 fn start(installation: &Installation, sync: Sync) -> Result<Server, Failure> {
-    eprintln!(
-        "    {} in {}",
-        installation.version,
-        installation.directory.display()
-    );
+    eprintln!("    {} in {}", installation.version, installation.directory.display());
     let server = Server::start(installation, sync)?;
     eprintln!("    {URL_VARIABLE}={}", server.url());
     Ok(server)

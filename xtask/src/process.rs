@@ -13,17 +13,11 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            code: 1,
-        }
+        Self { message: message.into(), code: 1 }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            code: 2,
-        }
+        Self { message: message.into(), code: 2 }
     }
 
     /// Wraps the error of an operation on a file.
@@ -33,10 +27,7 @@ impl Failure {
 }
 
 /// The value of an environment variable, if it is set and not empty.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the tool has no composition root to be handed it"
-)]
+#[expect(clippy::disallowed_methods, reason = "the tool has no composition root to be handed it")]
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -59,24 +50,16 @@ pub(crate) fn cargo() -> Command {
 
 /// Runs a command in the foreground; any exit but success is a failure with the same code.
 pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
-    let status = command
-        .status()
-        .map_err(|error| cannot_start(command, &error))?;
+    let status = command.status().map_err(|error| cannot_start(command, &error))?;
     check_status(command, status)
 }
 
 /// Runs a command and returns what it printed on stdout; its stderr is part of the failure.
 pub(crate) fn read(command: &mut Command) -> Result<String, Failure> {
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| cannot_start(command, &error))?;
+    let output =
+        command.stdin(Stdio::null()).output().map_err(|error| cannot_start(command, &error))?;
     check_status(command, output.status).map_err(|failure| Failure {
-        message: format!(
-            "{}\n{}",
-            failure.message,
-            String::from_utf8_lossy(&output.stderr)
-        ),
+        message: format!("{}\n{}", failure.message, String::from_utf8_lossy(&output.stderr)),
         ..failure
     })?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -111,17 +94,8 @@ pub(crate) fn step<T>(
 /// The command as a person would type it.
 pub(crate) fn describe(command: &Command) -> String {
     let program = Path::new(command.get_program());
-    let mut words = vec![
-        program
-            .file_name()
-            .unwrap_or(program.as_os_str())
-            .to_string_lossy(),
-    ];
-    words.extend(
-        command
-            .get_args()
-            .map(|argument| argument.to_string_lossy()),
-    );
+    let mut words = vec![program.file_name().unwrap_or(program.as_os_str()).to_string_lossy()];
+    words.extend(command.get_args().map(|argument| argument.to_string_lossy()));
     words.join(" ")
 }
 
@@ -130,14 +104,8 @@ pub(crate) fn check_status(command: &Command, status: ExitStatus) -> Result<(), 
     if status.success() {
         return Ok(());
     }
-    let code = status
-        .code()
-        .and_then(|code| u8::try_from(code).ok())
-        .unwrap_or(1);
-    Err(Failure {
-        message: format!("`{}` ended with {status}", describe(command)),
-        code,
-    })
+    let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+    Err(Failure { message: format!("`{}` ended with {status}", describe(command)), code })
 }
 
 pub(crate) fn cannot_start(command: &Command, error: &std::io::Error) -> Failure {

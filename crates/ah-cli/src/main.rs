@@ -1,1 +1,21 @@
-fn main() {}
+//! The `ah` command: the only room that reads the environment, home and configuration, and that
+//! chooses a store.
+
+mod app;
+mod cli;
+mod commands;
+mod config;
+mod detect;
+mod environment;
+mod error;
+mod input;
+mod output;
+#[cfg(test)]
+mod reference;
+mod when;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    app::main()
+}

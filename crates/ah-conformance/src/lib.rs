@@ -1,1 +1,36 @@
-//! placeholder
+//! The contract as tests over any [`ah_store::Store`]: one `pub async fn` per behaviour, an
+//! in-memory oracle, and a seeded random walk that compares a store with it.
+//!
+//! Used in dev-dependencies only. A store's own tests give a [`Harness`] to [`conformance!`]. A
+//! behaviour panics when the store does not keep it; none is skipped in silence: what stores may
+//! do differently is a capability, and both answers are tested.
+#![expect(clippy::unwrap_used, reason = "this crate is test code: a panic is its answer")]
+
+pub mod agent_kind;
+mod behaviours;
+pub mod concurrency;
+pub mod draft;
+pub mod event;
+pub mod event_query;
+pub mod export;
+mod given;
+mod harness;
+pub mod kv;
+pub mod lineage;
+mod model_store;
+mod random;
+pub mod repo;
+pub mod restore;
+pub mod run;
+pub mod runtime;
+pub mod session;
+pub mod session_list;
+pub mod task;
+pub mod walk;
+pub mod watch;
+pub mod workspace;
+
+pub use ah_store::block_on;
+pub use harness::{Harness, ModelHarness, TestClock};
+pub use model_store::ModelStore;
+pub use random::{Random, SeededIds};

@@ -37,10 +37,7 @@ impl FromStr for AgentKindRef {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let (name, version) = text.split_once('@').unwrap_or((text, LATEST));
-        let kind = Self {
-            name: name.to_owned(),
-            version: version.to_owned(),
-        };
+        let kind = Self { name: name.to_owned(), version: version.to_owned() };
         kind.check()?;
         Ok(kind)
     }
@@ -51,15 +48,9 @@ impl AgentKindRef {
     pub fn check(&self) -> Result<(), Invalid> {
         for part in [&self.name, &self.version] {
             let fits = (1..=PART_BYTES_MAX).contains(&part.len());
-            if !fits
-                || !part
-                    .chars()
-                    .all(|c| c.is_ascii_alphanumeric() || "._+-".contains(c))
-            {
-                let reason = format!(
-                    "{self:?} is not NAME or NAME@VERSION",
-                    self = self.to_string()
-                );
+            if !fits || !part.chars().all(|c| c.is_ascii_alphanumeric() || "._+-".contains(c)) {
+                let reason =
+                    format!("{self:?} is not NAME or NAME@VERSION", self = self.to_string());
                 return Err(Invalid::new("agent kind", reason));
             }
         }
@@ -79,14 +70,8 @@ mod tests {
 
     #[test]
     fn the_version_is_latest_unless_given() {
-        assert_eq!(
-            "codex".parse::<AgentKindRef>().unwrap().to_string(),
-            "codex@latest"
-        );
-        assert_eq!(
-            "codex@1.2.3-rc.1".parse::<AgentKindRef>().unwrap().version,
-            "1.2.3-rc.1"
-        );
+        assert_eq!("codex".parse::<AgentKindRef>().unwrap().to_string(), "codex@latest");
+        assert_eq!("codex@1.2.3-rc.1".parse::<AgentKindRef>().unwrap().version, "1.2.3-rc.1");
         for bad in ["", "@1", "codex@", "a b", "a@b@c", "é"] {
             assert!(bad.parse::<AgentKindRef>().is_err(), "{bad}");
         }

@@ -40,10 +40,7 @@ impl FromStr for Cursor {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         parse(text).ok_or_else(|| {
-            Invalid::new(
-                "cursor",
-                format!("{text:?} is not a cursor this list returned"),
-            )
+            Invalid::new("cursor", format!("{text:?} is not a cursor this list returned"))
         })
     }
 }
@@ -53,17 +50,12 @@ fn parse(text: &str) -> Option<Cursor> {
     if let Some(rest) = plain.strip_prefix('a') {
         let (ms, id) = rest.split_once(':')?;
         let at = Timestamp::from_unix_ms(ms.parse().ok()?);
-        return Some(Cursor::Activity {
-            at,
-            id: id.to_owned(),
-        });
+        return Some(Cursor::Activity { at, id: id.to_owned() });
     }
     if let Some(rest) = plain.strip_prefix('n') {
         return rest.parse().ok().map(Cursor::Number);
     }
-    plain
-        .strip_prefix('t')
-        .map(|rest| Cursor::Text(rest.to_owned()))
+    plain.strip_prefix('t').map(|rest| Cursor::Text(rest.to_owned()))
 }
 
 impl TryFrom<String> for Cursor {

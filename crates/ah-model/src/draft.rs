@@ -28,15 +28,10 @@ impl DraftFields {
         check_filled("repository", &self.repository, SHORT_TEXT_BYTES_MAX)?;
         check_optional("branch", self.branch.as_deref(), SHORT_TEXT_BYTES_MAX)?;
         if self.models.len() > MODELS_MAX {
-            let reason = format!(
-                "{} models, at most {MODELS_MAX} are allowed",
-                self.models.len()
-            );
+            let reason = format!("{} models, at most {MODELS_MAX} are allowed", self.models.len());
             return Err(Invalid::new("models", reason));
         }
-        self.models
-            .iter()
-            .try_for_each(|model| model.parse::<AgentKindRef>().map(drop))
+        self.models.iter().try_for_each(|model| model.parse::<AgentKindRef>().map(drop))
     }
 }
 

@@ -124,10 +124,7 @@ impl EventQuery {
     /// Refuses too many types.
     pub fn check(&self) -> Result<(), Invalid> {
         if self.types.len() > FILTER_TYPES_MAX {
-            let reason = format!(
-                "{}, at most {FILTER_TYPES_MAX} are allowed",
-                self.types.len()
-            );
+            let reason = format!("{}, at most {FILTER_TYPES_MAX} are allowed", self.types.len());
             return Err(Invalid::new("number of types", reason));
         }
         Ok(())

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{Event, NewEvent, RawJson, Session, Task, Timestamp, to_hex};
+use crate::{Event, Invalid, NewEvent, RawJson, Session, Task, Timestamp, to_hex};
 
 /// The header's `format`.
 pub const EXPORT_FORMAT: &str = "agent-harbor-session";
@@ -29,20 +29,21 @@ pub struct ExportHeader {
 impl ExportHeader {
     /// The header of `session` and its `tasks`.
     pub fn new(session: Session, tasks: Vec<Task>) -> Self {
-        let tasks = tasks
-            .into_iter()
-            .map(|task| Task { id: None, ..task })
-            .collect();
-        let session = Session {
-            repo_id: None,
-            ..session
-        };
-        Self {
-            format: EXPORT_FORMAT.to_owned(),
-            version: EXPORT_VERSION,
-            session,
-            tasks,
-        }
+        let tasks = tasks.into_iter().map(|task| Task { id: None, ..task }).collect();
+        let session = Session { repo_id: None, ..session };
+        Self { format: EXPORT_FORMAT.to_owned(), version: EXPORT_VERSION, session, tasks }
+    }
+
+    /// Refuses a session or task that no store would have taken, and tasks of another session.
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.session.check()?;
+        self.tasks.iter().try_for_each(|task| {
+            if task.session_id != self.session.id {
+                let reason = format!("belongs to session {}", task.session_id);
+                return Err(Invalid::new("task", reason));
+            }
+            task.check()
+        })
     }
 }
 
@@ -66,39 +67,15 @@ pub struct ExportedEvent {
 
 impl From<Event> for ExportedEvent {
     fn from(event: Event) -> Self {
-        let Event {
-            session_id: _,
-            seq,
-            ts,
-            kind,
-            data,
-            dedup_key,
-        } = event;
-        Self {
-            seq,
-            ts,
-            kind,
-            data,
-            dedup_key,
-        }
+        let Event { session_id: _, seq, ts, kind, data, dedup_key } = event;
+        Self { seq, ts, kind, data, dedup_key }
     }
 }
 
 impl From<ExportedEvent> for NewEvent {
     fn from(event: ExportedEvent) -> Self {
-        let ExportedEvent {
-            seq: _,
-            ts,
-            kind,
-            data,
-            dedup_key,
-        } = event;
-        Self {
-            kind,
-            data,
-            dedup_key,
-            ts: Some(ts),
-        }
+        let ExportedEvent { seq: _, ts, kind, data, dedup_key } = event;
+        Self { kind, data, dedup_key, ts: Some(ts) }
     }
 }
 
@@ -167,18 +144,12 @@ pub enum ExportError {
 /// Reads a line after the header; `number` is its place in the document.
 pub fn parse_export_line(number: u64, line: &str) -> Result<ExportLine, ExportError> {
     // Untagged reading would lose raw JSON, so the footer is told by its own key.
-    let reason = |error: serde_json::Error| ExportError::Line {
-        line: number,
-        reason: error.to_string(),
-    };
+    let reason =
+        |error: serde_json::Error| ExportError::Line { line: number, reason: error.to_string() };
     if line.starts_with("{\"events\":") {
-        return serde_json::from_str(line)
-            .map(ExportLine::Footer)
-            .map_err(reason);
+        return serde_json::from_str(line).map(ExportLine::Footer).map_err(reason);
     }
-    serde_json::from_str(line)
-        .map(ExportLine::Event)
-        .map_err(reason)
+    serde_json::from_str(line).map(ExportLine::Event).map_err(reason)
 }
 
 /// The running digest of a document's lines.

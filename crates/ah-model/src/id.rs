@@ -15,10 +15,7 @@ fn check_id(field: &'static str, text: &str) -> Result<(), Invalid> {
         return Err(Invalid::new(field, reason));
     }
     match text.chars().find(|c| !is_path_safe(*c)) {
-        Some(bad) => Err(Invalid::new(
-            field,
-            format!("`{}` in {text:?}", bad.escape_default()),
-        )),
+        Some(bad) => Err(Invalid::new(field, format!("`{}` in {text:?}", bad.escape_default()))),
         None if text == "." || text == ".." => {
             Err(Invalid::new(field, format!("{text:?} is a path")))
         }
@@ -39,14 +36,7 @@ fn uuid_v7(unix_ms: u64, random: [u8; 10]) -> String {
     bytes[6] = bytes[6] & 0x0f | 0x70;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let hex = to_hex(&bytes);
-    format!(
-        "{}-{}-{}-{}-{}",
-        &hex[..8],
-        &hex[8..12],
-        &hex[12..16],
-        &hex[16..20],
-        &hex[20..]
-    )
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
 macro_rules! text_id {
@@ -129,18 +119,7 @@ mod tests {
         for good in ["a", "ses_0123456789ab", "A.b~c:d@e", &"x".repeat(128)] {
             assert!(good.parse::<SessionId>().is_ok(), "{good}");
         }
-        for bad in [
-            "",
-            "a b",
-            "a/b",
-            "a%20",
-            "ä",
-            "a\n",
-            "..",
-            ".",
-            "a?b",
-            &"x".repeat(129),
-        ] {
+        for bad in ["", "a b", "a/b", "a%20", "ä", "a\n", "..", ".", "a?b", &"x".repeat(129)] {
             assert!(bad.parse::<SessionId>().is_err(), "{bad}");
         }
     }

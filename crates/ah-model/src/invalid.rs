@@ -15,9 +15,6 @@ pub struct Invalid {
 impl Invalid {
     /// Names `field` and says why its value cannot be taken.
     pub fn new(field: impl Into<Cow<'static, str>>, reason: impl Into<String>) -> Self {
-        Self {
-            field: field.into(),
-            reason: reason.into(),
-        }
+        Self { field: field.into(), reason: reason.into() }
     }
 }

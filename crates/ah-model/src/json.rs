@@ -56,9 +56,7 @@ impl<'de> Deserialize<'de> for RawJson {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         match without_white_space(raw.get()) {
             None => Ok(Self(raw)),
-            Some(text) => RawValue::from_string(text)
-                .map(Self)
-                .map_err(serde::de::Error::custom),
+            Some(text) => RawValue::from_string(text).map(Self).map_err(serde::de::Error::custom),
         }
     }
 }
@@ -113,10 +111,7 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> String {
-        RawJson::parse("data", text, 1_000)
-            .unwrap()
-            .as_str()
-            .to_owned()
+        RawJson::parse("data", text, 1_000).unwrap().as_str().to_owned()
     }
 
     #[test]
@@ -124,10 +119,7 @@ mod tests {
         for (given, kept) in [
             (" { \"b\" : 1.00, \"a\" : [ ] } ", r#"{"b":1.00,"a":[]}"#),
             (r#""a \" b\\" "#, r#""a \" b\\""#),
-            (
-                "123456789012345678901234567890",
-                "123456789012345678901234567890",
-            ),
+            ("123456789012345678901234567890", "123456789012345678901234567890"),
             (r#"{"a":1,"a":2}"#, r#"{"a":1,"a":2}"#),
             (r#""\ud800 \u0000""#, r#""\ud800 \u0000""#),
             ("null", "null"),
@@ -142,12 +134,7 @@ mod tests {
             let error = RawJson::parse("data", bad, 1_000).unwrap_err();
             assert_eq!(error.field, "data", "{bad:?}");
         }
-        assert!(
-            RawJson::parse("data", "[1,2,3]", 3)
-                .unwrap_err()
-                .reason
-                .contains("at most 3")
-        );
+        assert!(RawJson::parse("data", "[1,2,3]", 3).unwrap_err().reason.contains("at most 3"));
     }
 
     proptest! {

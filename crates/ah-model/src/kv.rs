@@ -23,7 +23,5 @@ pub struct KvEntry {
 pub fn check_kv(scope: &str, key: &str, value: Option<&str>) -> Result<(), Invalid> {
     check_filled("scope", scope, SCOPE_BYTES_MAX)?;
     check_filled("key", key, KV_KEY_BYTES_MAX)?;
-    value.map_or(Ok(()), |value| {
-        check_text("value", value, KV_VALUE_BYTES_MAX)
-    })
+    value.map_or(Ok(()), |value| check_text("value", value, KV_VALUE_BYTES_MAX))
 }

@@ -29,12 +29,7 @@ impl Labels {
 
     /// Reads `key=value` texts; the last of a key wins.
     pub fn from_pairs(pairs: &[String]) -> Result<Self, Invalid> {
-        let labels = Self(
-            pairs
-                .iter()
-                .map(|pair| split(pair))
-                .collect::<Result<_, _>>()?,
-        );
+        let labels = Self(pairs.iter().map(|pair| split(pair)).collect::<Result<_, _>>()?);
         labels.check()?;
         Ok(labels)
     }

@@ -18,19 +18,12 @@ impl PageLimit {
         if (1..=PAGE_ITEMS_MAX).contains(&items) {
             return Ok(Self(items));
         }
-        Err(Invalid::new(
-            "limit",
-            format!("{items}, 1 to {PAGE_ITEMS_MAX} are allowed"),
-        ))
+        Err(Invalid::new("limit", format!("{items}, 1 to {PAGE_ITEMS_MAX} are allowed")))
     }
 
     /// The largest limit that is neither over `items` nor over the maximum, and at least 1.
     pub fn at_most(items: u64) -> Self {
-        Self(
-            u32::try_from(items)
-                .unwrap_or(u32::MAX)
-                .clamp(1, PAGE_ITEMS_MAX),
-        )
+        Self(u32::try_from(items).unwrap_or(u32::MAX).clamp(1, PAGE_ITEMS_MAX))
     }
 
     /// The number of items.

@@ -48,10 +48,7 @@ impl Vcs {
 
     /// The word stored and printed.
     pub fn as_str(self) -> &'static str {
-        Self::WORDS
-            .iter()
-            .find(|(vcs, _)| *vcs == self)
-            .map_or("none", |(_, word)| word)
+        Self::WORDS.iter().find(|(vcs, _)| *vcs == self).map_or("none", |(_, word)| word)
     }
 }
 
@@ -91,22 +88,11 @@ impl NewRepo {
     /// Refuses a repository with neither path nor URL, and overlong texts.
     pub fn check(&self) -> Result<(), Invalid> {
         if self.root_path.is_none() && self.remote_url.is_none() {
-            return Err(Invalid::new(
-                "repo",
-                "neither a root path nor a remote URL is given",
-            ));
+            return Err(Invalid::new("repo", "neither a root path nor a remote URL is given"));
         }
         check_optional("root path", self.root_path.as_deref(), SHORT_TEXT_BYTES_MAX)?;
-        check_optional(
-            "remote URL",
-            self.remote_url.as_deref(),
-            SHORT_TEXT_BYTES_MAX,
-        )?;
-        check_optional(
-            "default branch",
-            self.default_branch.as_deref(),
-            SHORT_TEXT_BYTES_MAX,
-        )
+        check_optional("remote URL", self.remote_url.as_deref(), SHORT_TEXT_BYTES_MAX)?;
+        check_optional("default branch", self.default_branch.as_deref(), SHORT_TEXT_BYTES_MAX)
     }
 }
 
@@ -125,11 +111,7 @@ pub struct Repo {
 
 impl fmt::Display for Repo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self
-            .found
-            .root_path
-            .as_ref()
-            .or(self.found.remote_url.as_ref());
+        let place = self.found.root_path.as_ref().or(self.found.remote_url.as_ref());
         f.write_str(place.map_or("(nowhere)", |place| place))
     }
 }

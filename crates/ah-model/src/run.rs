@@ -36,10 +36,7 @@ impl FromStr for RunKind {
         match text {
             "start" => Ok(Self::Start),
             "resume" => Ok(Self::Resume),
-            _ => Err(Invalid::new(
-                "run kind",
-                format!("{text:?} is none of start, resume"),
-            )),
+            _ => Err(Invalid::new("run kind", format!("{text:?} is none of start, resume"))),
         }
     }
 }
@@ -91,10 +88,7 @@ impl RunStatus {
 
     /// Whether somebody still has, or may take, the run.
     pub fn is_live(self) -> bool {
-        matches!(
-            self,
-            Self::Pending | Self::Claimed | Self::Running | Self::Stopping
-        )
+        matches!(self, Self::Pending | Self::Claimed | Self::Running | Self::Stopping)
     }
 }
 

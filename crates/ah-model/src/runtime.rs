@@ -41,11 +41,7 @@ impl RuntimeSpec {
             let reason = format!("only a devcontainer has a path, this is {}", self.kind);
             return Err(Invalid::new("devcontainer path", reason));
         }
-        check_optional(
-            "devcontainer path",
-            self.devcontainer_path.as_deref(),
-            SHORT_TEXT_BYTES_MAX,
-        )
+        check_optional("devcontainer path", self.devcontainer_path.as_deref(), SHORT_TEXT_BYTES_MAX)
     }
 }
 

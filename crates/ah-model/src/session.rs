@@ -91,10 +91,7 @@ impl FromStr for SessionStatus {
             "cancelled" | "stopped" => Ok(Self::Cancelled),
             _ => {
                 let known: Vec<_> = Self::ALL.iter().map(|status| status.as_str()).collect();
-                Err(Invalid::new(
-                    "status",
-                    format!("{text:?} is none of {}", known.join(", ")),
-                ))
+                Err(Invalid::new("status", format!("{text:?} is none of {}", known.join(", "))))
             }
         }
     }
@@ -258,9 +255,7 @@ impl NewSession {
             check_filled("source", &origin.source, SHORT_TEXT_BYTES_MAX)?;
             check_filled("externalId", &origin.external_id, SHORT_TEXT_BYTES_MAX)?;
         }
-        self.workspace
-            .as_deref()
-            .map_or(Ok(()), crate::Workspace::check_name)
+        self.workspace.as_deref().map_or(Ok(()), crate::Workspace::check_name)
     }
 }
 
@@ -348,10 +343,7 @@ impl Session {
     /// Applies `change` at `now`, or says why it is refused.
     pub fn transition(&mut self, change: StatusChange, now: Timestamp) -> Result<(), String> {
         if !self.status.can_become(change.to) {
-            return Err(format!(
-                "is {} and cannot become {}",
-                self.status, change.to
-            ));
+            return Err(format!("is {} and cannot become {}", self.status, change.to));
         }
         if self.status == SessionStatus::Created && change.to == SessionStatus::Running {
             self.started_at = now;
@@ -392,13 +384,32 @@ impl Session {
                 ..SessionDetails::default()
             },
         };
-        Ok((
-            new,
-            Fork {
-                session_id: self.id.clone(),
-                at_seq,
-            },
-        ))
+        Ok((new, Fork { session_id: self.id.clone(), at_seq }))
+    }
+
+    /// Refuses what [`NewSession::check`] and the other ways in would have refused.
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        NewSession {
+            id: None,
+            repo: self.repo.clone(),
+            agent: self.agent.clone(),
+            runtime: self.runtime.clone(),
+            workspace: self.workspace.clone(),
+            title: self.title.clone(),
+            labels: self.labels.clone(),
+            parent: None,
+            origin: self.origin.clone(),
+            details: self.details.clone(),
+        }
+        .check()?;
+        check_optional("reason", self.exit.reason.as_deref(), SHORT_TEXT_BYTES_MAX)?;
+        let fork_seq = self.forked_from.as_ref().map_or(0, |fork| fork.at_seq);
+        for (field, number) in [("lastSeq", self.last_seq), ("fork point", fork_seq)] {
+            if i64::try_from(number).is_err() {
+                return Err(Invalid::new(field, format!("{number} is too large")));
+            }
+        }
+        self.usage.check()
     }
 
     /// Refuses a title that cannot be stored.
@@ -434,34 +445,16 @@ impl SessionFilter {
     /// Whether `session` passes. Stores filter in their own way; this is what they must agree with.
     pub fn matches(&self, session: &Session) -> bool {
         let wanted = |want: &Option<String>, have: &str| want.as_ref().is_none_or(|w| w == have);
-        let title = session
-            .title
-            .as_deref()
-            .unwrap_or_default()
-            .to_ascii_lowercase();
+        let title = session.title.as_deref().unwrap_or_default().to_ascii_lowercase();
         (self.statuses.is_empty() || self.statuses.contains(&session.status))
             && self.repo_id.is_none_or(|id| session.repo_id == Some(id))
             && wanted(&self.agent, &session.agent.name)
             && wanted(&self.agent_version, &session.agent.version)
-            && self
-                .labels
-                .0
-                .iter()
-                .all(|(k, v)| session.labels.0.get(k) == Some(v))
-            && self
-                .since
-                .is_none_or(|since| session.last_activity_at >= since)
-            && self
-                .until
-                .is_none_or(|until| session.last_activity_at < until)
-            && self
-                .title
-                .as_ref()
-                .is_none_or(|part| title.contains(&part.to_ascii_lowercase()))
-            && self
-                .parent
-                .as_ref()
-                .is_none_or(|id| session.parent_session_id.as_ref() == Some(id))
+            && self.labels.0.iter().all(|(k, v)| session.labels.0.get(k) == Some(v))
+            && self.since.is_none_or(|since| session.last_activity_at >= since)
+            && self.until.is_none_or(|until| session.last_activity_at < until)
+            && self.title.as_ref().is_none_or(|part| title.contains(&part.to_ascii_lowercase()))
+            && self.parent.as_ref().is_none_or(|id| session.parent_session_id.as_ref() == Some(id))
     }
 }
 
@@ -484,11 +477,7 @@ mod tests {
         ];
         for (from, to) in allowed {
             for next in SessionStatus::ALL {
-                assert_eq!(
-                    from.can_become(next),
-                    to.contains(&next),
-                    "{from} -> {next}"
-                );
+                assert_eq!(from.can_become(next), to.contains(&next), "{from} -> {next}");
             }
         }
     }
@@ -505,12 +494,6 @@ mod tests {
         ] {
             assert_eq!(word.parse(), Ok(status));
         }
-        assert!(
-            "paused"
-                .parse::<SessionStatus>()
-                .unwrap_err()
-                .reason
-                .contains("\"paused\"")
-        );
+        assert!("paused".parse::<SessionStatus>().unwrap_err().reason.contains("\"paused\""));
     }
 }

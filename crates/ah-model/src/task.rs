@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{PROMPT_BYTES_MAX, SHORT_TEXT_BYTES_MAX, TASK_INSTANCES_MAX};
 use crate::text::{check_filled, check_optional};
 use crate::{
-    AgentKindRef, BatchId, Invalid, Labels, NewRepo, NewSession, RunId, RuntimeSpec,
+    AgentKindRef, BatchId, Invalid, Labels, NewRepo, NewSession, RawJson, RunId, RuntimeSpec,
     SessionDetails, SessionId, SessionStatus, Timestamp,
 };
 
@@ -45,10 +45,7 @@ impl FromStr for Delivery {
             "pr" => Ok(Self::Pr),
             "branch" => Ok(Self::Branch),
             "patch" => Ok(Self::Patch),
-            _ => Err(Invalid::new(
-                "delivery",
-                format!("{text:?} is none of pr, branch, patch"),
-            )),
+            _ => Err(Invalid::new("delivery", format!("{text:?} is none of pr, branch, patch"))),
         }
     }
 }
@@ -105,11 +102,17 @@ impl NewTask {
     /// The sessions to create: `instances` of each agent, in the order given.
     pub fn sessions(&self) -> Vec<NewSession> {
         let instances = self.instances as usize;
-        let kinds = self
-            .agents
-            .iter()
-            .flat_map(|kind| std::iter::repeat_n(kind, instances));
+        let kinds = self.agents.iter().flat_map(|kind| std::iter::repeat_n(kind, instances));
         kinds.map(|kind| self.session(kind)).collect()
+    }
+
+    /// What the executor of each run is told.
+    pub fn run_parameters(&self) -> Result<RawJson, Invalid> {
+        #[derive(Serialize)]
+        struct Parameters<'a> {
+            prompt: &'a str,
+        }
+        RawJson::of(&Parameters { prompt: &self.prompt })
     }
 
     fn session(&self, kind: &AgentKindRef) -> NewSession {
@@ -132,10 +135,7 @@ impl NewTask {
         if line.chars().count() <= TITLE_CHARS_MAX {
             return line.to_owned();
         }
-        line.chars()
-            .take(TITLE_CHARS_MAX - 1)
-            .chain(['…'])
-            .collect()
+        line.chars().take(TITLE_CHARS_MAX - 1).chain(['…']).collect()
     }
 }
 
@@ -166,6 +166,15 @@ pub struct Task {
     pub agent: AgentKindRef,
     /// Where its session stands.
     pub status: SessionStatus,
+}
+
+impl Task {
+    /// Refuses what [`NewTask::check`] would have refused of one task.
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        check_filled("prompt", &self.prompt, PROMPT_BYTES_MAX)?;
+        check_optional("branch", self.branch.as_deref(), SHORT_TEXT_BYTES_MAX)?;
+        self.labels.check()
+    }
 }
 
 /// What one request recorded.

@@ -47,11 +47,7 @@ fn civil(days: i64) -> (i64, i64, i64) {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_index = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_index + 2) / 5 + 1;
-    let month = if month_index < 10 {
-        month_index + 3
-    } else {
-        month_index - 9
-    };
+    let month = if month_index < 10 { month_index + 3 } else { month_index - 9 };
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
@@ -61,10 +57,7 @@ impl fmt::Display for Timestamp {
         let ms = self.0.rem_euclid(86_400_000);
         let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60);
         let fraction = ms % 1_000;
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}Z"
-        )
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}Z")
     }
 }
 
@@ -79,10 +72,7 @@ impl FromStr for Timestamp {
         let ms = parsed.as_nanosecond().div_euclid(1_000_000);
         match i64::try_from(ms) {
             Ok(ms) if (YEAR_0_MS..=YEAR_9999_END_MS).contains(&ms) => Ok(Self(ms)),
-            _ => Err(Invalid::new(
-                "time",
-                format!("{text:?} is outside the years 0 to 9999"),
-            )),
+            _ => Err(Invalid::new("time", format!("{text:?} is outside the years 0 to 9999"))),
         }
     }
 }
@@ -127,9 +117,6 @@ mod tests {
     #[test]
     fn what_is_no_time_is_refused_by_name() {
         let error = "yesterday".parse::<Timestamp>().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "invalid time: \"yesterday\" is not an RFC 3339 time"
-        );
+        assert_eq!(error.to_string(), "invalid time: \"yesterday\" is not an RFC 3339 time");
     }
 }

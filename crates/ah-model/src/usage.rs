@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::RawJson;
+use crate::{Invalid, RawJson};
 
 /// Tokens, each kind counted once and apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,8 +37,7 @@ impl Usage {
         if !data.as_str().contains("\"usage\"") {
             return Self::default();
         }
-        data.read::<Carrier>()
-            .map_or_else(|_| Self::default(), |carrier| carrier.usage.bounded())
+        data.read::<Carrier>().map_or_else(|_| Self::default(), |carrier| carrier.usage.bounded())
     }
 
     /// The sum of both, stopping at the largest number a store can hold.
@@ -52,6 +51,14 @@ impl Usage {
             reasoning_tokens: self.reasoning_tokens + other.reasoning_tokens,
         }
         .bounded()
+    }
+
+    /// Refuses totals that no store can hold.
+    pub(crate) fn check(self) -> Result<(), Invalid> {
+        if self == self.bounded() {
+            return Ok(());
+        }
+        Err(Invalid::new("usage", "more tokens than can be counted"))
     }
 
     fn bounded(self) -> Self {

@@ -41,10 +41,7 @@ fn read(row: &dyn Row) -> Result<AgentKind, StoreError> {
     let row = Reader::new(row);
     Ok(AgentKind {
         id: row.int()?,
-        kind: AgentKindRef {
-            name: row.text()?,
-            version: row.text()?,
-        },
+        kind: AgentKindRef { name: row.text()?, version: row.text()? },
         metadata: row.opt_json()?,
     })
 }
@@ -57,8 +54,7 @@ impl AgentKinds for SqlStore {
         metadata: Option<RawJson>,
     ) -> Result<AgentKind, StoreError> {
         kind.check()?;
-        self.write(move |tx, _| put(tx, &kind, metadata.as_ref()))
-            .await
+        self.write(move |tx, _| put(tx, &kind, metadata.as_ref())).await
     }
 
     async fn list_agent_kinds(&self, page: PageRequest) -> Result<Page<AgentKind>, StoreError> {

@@ -20,8 +20,6 @@ impl Context {
         if self.capabilities.workspaces {
             return Ok(());
         }
-        Err(StoreError::Unsupported {
-            feature: Feature::Workspaces,
-        })
+        Err(StoreError::Unsupported { feature: Feature::Workspaces })
     }
 }

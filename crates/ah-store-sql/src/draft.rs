@@ -67,12 +67,7 @@ fn read(row: &dyn Row) -> Result<Draft, StoreError> {
         branch: row.opt_text()?,
         models: row.json()?.read().unwrap_or_default(),
     };
-    Ok(Draft {
-        id,
-        fields,
-        created_at: row.time()?,
-        updated_at: row.time()?,
-    })
+    Ok(Draft { id, fields, created_at: row.time()?, updated_at: row.time()? })
 }
 
 #[async_trait]
@@ -83,8 +78,7 @@ impl Drafts for SqlStore {
         fields: DraftFields,
     ) -> Result<Draft, StoreError> {
         fields.check()?;
-        self.write(move |tx, ctx| save(tx, ctx, id.as_ref(), &fields))
-            .await
+        self.write(move |tx, ctx| save(tx, ctx, id.as_ref(), &fields)).await
     }
 
     async fn draft(&self, id: DraftId) -> Result<Draft, StoreError> {
@@ -102,9 +96,7 @@ impl Drafts for SqlStore {
         let items = self
             .read(move |tx, _| query_all(tx, LIST, &[(&after).into(), more.into()], read))
             .await?;
-        Ok(Page::from_overfull(items, limit, |draft| {
-            Cursor::Text(draft.id.to_string())
-        }))
+        Ok(Page::from_overfull(items, limit, |draft| Cursor::Text(draft.id.to_string())))
     }
 
     async fn delete_draft(&self, id: DraftId) -> Result<(), StoreError> {

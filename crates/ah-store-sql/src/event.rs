@@ -34,10 +34,7 @@ fn append(
     let plan = Plan::new(before, events, known_keys(tx, session, events)?);
     if !plan.new.is_empty() {
         let now = ctx.now();
-        let mut rows = plan
-            .new
-            .iter()
-            .map(|(seq, event)| row(session, *seq, event, now));
+        let mut rows = plan.new.iter().map(|(seq, event)| row(session, *seq, event, now));
         tx.insert_rows("events", COLUMNS, &mut rows)?;
         advance(tx, session, &plan, now)?;
     }
@@ -84,10 +81,7 @@ impl<'a> Plan<'a> {
             end: before,
         };
         for event in events {
-            let duplicate = event
-                .dedup_key
-                .as_ref()
-                .and_then(|key| known.get(key).copied());
+            let duplicate = event.dedup_key.as_ref().and_then(|key| known.get(key).copied());
             let seq = duplicate.unwrap_or_else(|| {
                 plan.end += 1;
                 plan.new.push((plan.end, event));
@@ -111,10 +105,7 @@ fn known_keys(
     session: &SessionId,
     events: &[NewEvent],
 ) -> Result<HashMap<String, u64>, StoreError> {
-    let keys: Vec<&String> = events
-        .iter()
-        .filter_map(|event| event.dedup_key.as_ref())
-        .collect();
+    let keys: Vec<&String> = events.iter().filter_map(|event| event.dedup_key.as_ref()).collect();
     let mut known = HashMap::new();
     for keys in keys.chunks(KEYS_AT_ONCE) {
         let marks = marks(2, keys.len());
@@ -122,18 +113,15 @@ fn known_keys(
             "SELECT dedup_key, seq FROM events WHERE session_id = $1 AND dedup_key IN ({marks})"
         );
         let params = padded(session.as_str(), keys.iter().map(|key| (*key).into()));
-        known.extend(query_all(tx, &sql, &params, |row| {
-            Ok((row.text(0)?, row.uint(1)?))
-        })?);
+        known.extend(query_all(tx, &sql, &params, |row| Ok((row.text(0)?, row.uint(1)?)))?);
     }
     Ok(known)
 }
 
 /// `$first, …` for a power of two of values, so that few different statements are prepared.
 fn marks(first: usize, count: usize) -> String {
-    let marks: Vec<_> = (first..first + count.next_power_of_two())
-        .map(|number| format!("${number}"))
-        .collect();
+    let marks: Vec<_> =
+        (first..first + count.next_power_of_two()).map(|number| format!("${number}")).collect();
     marks.join(", ")
 }
 
@@ -158,14 +146,10 @@ fn advance(
     plan: &Plan<'_>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    tx.execute(
-        ADVANCE,
-        &[plan.end.into(), now.into(), session.as_str().into()],
-    )?;
+    tx.execute(ADVANCE, &[plan.end.into(), now.into(), session.as_str().into()])?;
     let none = Usage::default();
-    let usage = plan.new.iter().fold(none, |sum, (_, event)| {
-        sum.plus(Usage::of_event(&event.data))
-    });
+    let usage =
+        plan.new.iter().fold(none, |sum, (_, event)| sum.plus(Usage::of_event(&event.data)));
     if usage == none {
         return Ok(());
     }
@@ -245,8 +229,7 @@ impl Events for SqlStore {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
-        self.write(move |tx, ctx| append(tx, ctx, &session, &events))
-            .await
+        self.write(move |tx, ctx| append(tx, ctx, &session, &events)).await
     }
 
     async fn events(
@@ -264,8 +247,7 @@ impl Events for SqlStore {
         after: u64,
     ) -> Result<Box<dyn EventWatch>, StoreError> {
         let known = session.clone();
-        self.read(move |tx, _| session::last_seq(tx, &known))
-            .await?;
+        self.read(move |tx, _| session::last_seq(tx, &known)).await?;
         Ok(Box::new(SqlWatch::new(self.clone(), session, after)?))
     }
 }

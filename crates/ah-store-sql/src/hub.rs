@@ -15,8 +15,7 @@ impl Hub {
 
     /// Something was committed.
     pub(crate) fn wake(&self) {
-        self.0
-            .send_modify(|generation| *generation = generation.wrapping_add(1));
+        self.0.send_modify(|generation| *generation = generation.wrapping_add(1));
     }
 
     /// Whether anybody waits.

@@ -100,10 +100,7 @@ impl SqlStore {
                 Dialect::Sqlite => SQLITE_RULES,
                 Dialect::Postgres => &[],
             };
-            let mut report = CheckReport {
-                rules: Vec::new(),
-                violations: Vec::new(),
-            };
+            let mut report = CheckReport { rules: Vec::new(), violations: Vec::new() };
             for rule in special.iter().chain(RULES) {
                 report.rules.push(rule.text);
                 report.violations.extend(broken(tx, rule)?);
@@ -127,15 +124,8 @@ impl SqlStore {
 fn broken(tx: &mut dyn Tx, rule: &Rule) -> Result<Vec<Violation>, StoreError> {
     let mut violations = Vec::new();
     tx.query(rule.sql, &[], &mut |row: &dyn Row| {
-        violations.push(Violation {
-            rule: rule.text,
-            subject: row.text(0)?,
-        });
-        Ok(if violations.len() < NAMED_MAX {
-            More::Yes
-        } else {
-            More::No
-        })
+        violations.push(Violation { rule: rule.text, subject: row.text(0)? });
+        Ok(if violations.len() < NAMED_MAX { More::Yes } else { More::No })
     })?;
     Ok(violations)
 }
@@ -144,9 +134,7 @@ fn strange_migrations(tx: &mut dyn Tx) -> Result<Vec<Violation>, StoreError> {
     let dialect = tx.dialect();
     let applied = query_all(tx, APPLIED, &[], |row| Ok((row.int(0)?, row.text(1)?)))?;
     let strange = applied.into_iter().filter(|(version, sha256)| {
-        let known = MIGRATIONS
-            .iter()
-            .find(|migration| migration.version == *version);
+        let known = MIGRATIONS.iter().find(|migration| migration.version == *version);
         let text = known.map(|migration| match dialect {
             Dialect::Sqlite => migration.sqlite,
             Dialect::Postgres => migration.postgres,

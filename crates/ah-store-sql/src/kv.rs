@@ -18,11 +18,7 @@ const LIST: &str = "SELECT scope, k, v FROM kv WHERE scope = $1 AND k > $2 ORDER
 fn read(row: &dyn Row) -> Result<KvEntry, StoreError> {
     let row = Reader::new(row);
     let (scope, key) = (row.text()?, row.text()?);
-    Ok(KvEntry {
-        scope,
-        key,
-        value: row.opt_text()?.unwrap_or_default(),
-    })
+    Ok(KvEntry { scope, key, value: row.opt_text()?.unwrap_or_default() })
 }
 
 #[async_trait]
@@ -39,11 +35,7 @@ impl KeyValues for SqlStore {
     async fn kv_set(&self, entry: KvEntry) -> Result<(), StoreError> {
         check_kv(&entry.scope, &entry.key, Some(&entry.value))?;
         self.write(move |tx, _| {
-            let params = [
-                (&entry.scope).into(),
-                (&entry.key).into(),
-                (&entry.value).into(),
-            ];
+            let params = [(&entry.scope).into(), (&entry.key).into(), (&entry.value).into()];
             tx.execute(SET, &params).map(drop)
         })
         .await
@@ -51,12 +43,10 @@ impl KeyValues for SqlStore {
 
     async fn kv_delete(&self, scope: String, key: String) -> Result<(), StoreError> {
         check_kv(&scope, &key, None)?;
-        self.write(
-            move |tx, _| match tx.execute(DELETE, &[(&scope).into(), (&key).into()])? {
-                0 => Err(StoreError::not_found(Kind::Key, format!("{scope}/{key}"))),
-                _ => Ok(()),
-            },
-        )
+        self.write(move |tx, _| match tx.execute(DELETE, &[(&scope).into(), (&key).into()])? {
+            0 => Err(StoreError::not_found(Kind::Key, format!("{scope}/{key}"))),
+            _ => Ok(()),
+        })
         .await
     }
 
@@ -66,16 +56,9 @@ impl KeyValues for SqlStore {
         let more = limit.get() as u64 + 1;
         let items = self
             .read(move |tx, _| {
-                query_all(
-                    tx,
-                    LIST,
-                    &[(&scope).into(), (&after).into(), more.into()],
-                    read,
-                )
+                query_all(tx, LIST, &[(&scope).into(), (&after).into(), more.into()], read)
             })
             .await?;
-        Ok(Page::from_overfull(items, limit, |entry| {
-            Cursor::Text(entry.key.clone())
-        }))
+        Ok(Page::from_overfull(items, limit, |entry| Cursor::Text(entry.key.clone())))
     }
 }

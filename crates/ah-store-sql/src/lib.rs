@@ -63,11 +63,7 @@ impl SqlStore {
         ids: Ids,
     ) -> Result<(Self, Upgrade), StoreError> {
         let (engine, upgrade) = sqlite::Engine::open(options, clock.now())?;
-        let context = Context {
-            clock,
-            ids,
-            capabilities,
-        };
+        let context = Context { clock, ids, capabilities };
         Ok((Self::new(Engine::Sqlite(engine), context), upgrade))
     }
 
@@ -79,19 +75,12 @@ impl SqlStore {
         ids: Ids,
     ) -> Result<(Self, Upgrade), StoreError> {
         let (engine, upgrade) = postgres::Engine::connect(options, clock.now())?;
-        let context = Context {
-            clock,
-            ids,
-            capabilities,
-        };
+        let context = Context { clock, ids, capabilities };
         Ok((Self::new(Engine::Postgres(Box::new(engine)), context), upgrade))
     }
 
     fn new(engine: Engine, context: Context) -> Self {
-        Self(Arc::new(Inner {
-            engine,
-            context: Arc::new(context),
-        }))
+        Self(Arc::new(Inner { engine, context: Arc::new(context) }))
     }
 
     /// Runs `work` in a transaction that writes; answers once it is durable. `work` may run again

@@ -6,6 +6,10 @@ use ah_store::StoreError;
 
 use crate::SqlStore;
 use crate::sqlite::{CompactReport, DatabaseStats};
+use crate::tx::query_first;
+
+/// The tables people care about.
+const COUNTED: &[&str] = &["sessions", "tasks", "events", "drafts", "repos", "runs", "kv"];
 
 impl SqlStore {
     /// Copies the database to the new file `target` while it is in use, and proves the copy sound.
@@ -16,6 +20,19 @@ impl SqlStore {
     /// Sizes of the database.
     pub fn stats(&self) -> Result<DatabaseStats, StoreError> {
         self.file()?.stats()
+    }
+
+    /// How many rows the main tables hold.
+    pub async fn row_counts(&self) -> Result<Vec<(&'static str, u64)>, StoreError> {
+        self.read(|tx, _| {
+            let count = |table: &&'static str| {
+                let sql = format!("SELECT count(*) FROM {table}");
+                let rows = query_first(tx, &sql, &[], |row| row.uint(0))?.unwrap_or(0);
+                Ok((*table, rows))
+            };
+            COUNTED.iter().map(count).collect()
+        })
+        .await
     }
 
     /// Gives unused space back to the file system while the database is in use.
@@ -30,7 +47,6 @@ impl SqlStore {
 
     fn file(&self) -> Result<&crate::sqlite::Engine, StoreError> {
         const WHY: &str = "a PostgreSQL server keeps it; use its own tools";
-        self.sqlite()
-            .ok_or_else(|| StoreError::backend("work on the database file", WHY))
+        self.sqlite().ok_or_else(|| StoreError::backend("work on the database file", WHY))
     }
 }

@@ -48,9 +48,7 @@ pub(crate) fn checksum(sql: &str) -> String {
 
 /// The steps that lead from `version` to [`SCHEMA_VERSION`].
 pub(crate) fn pending(version: i64) -> impl Iterator<Item = &'static Migration> {
-    MIGRATIONS
-        .iter()
-        .filter(move |migration| migration.version > version)
+    MIGRATIONS.iter().filter(move |migration| migration.version > version)
 }
 
 /// What an upgrade did, or would do.
@@ -68,14 +66,7 @@ pub struct Upgrade {
 
 impl Upgrade {
     pub(crate) fn plan(from: i64) -> Self {
-        let steps = pending(from)
-            .map(|step| format!("{}__{}", step.version, step.name))
-            .collect();
-        Self {
-            from,
-            to: SCHEMA_VERSION,
-            steps,
-            backup: None,
-        }
+        let steps = pending(from).map(|step| format!("{}__{}", step.version, step.name)).collect();
+        Self { from, to: SCHEMA_VERSION, steps, backup: None }
     }
 }

@@ -19,12 +19,9 @@ impl SqlStore {
         let after = number_cursor(page.cursor.as_ref())?.unwrap_or(0);
         let limit = page.limit;
         let more = limit.get() as u64 + 1;
-        let items = self
-            .read(move |tx, _| query_all(tx, sql, &[after.into(), more.into()], read))
-            .await?;
-        Ok(Page::from_overfull(items, limit, |item| {
-            Cursor::Number(number(item))
-        }))
+        let items =
+            self.read(move |tx, _| query_all(tx, sql, &[after.into(), more.into()], read)).await?;
+        Ok(Page::from_overfull(items, limit, |item| Cursor::Number(number(item))))
     }
 }
 
@@ -48,9 +45,5 @@ pub(crate) fn text_cursor(cursor: Option<&Cursor>) -> Result<Option<&str>, Store
 
 /// The refusal of a cursor that another list returned.
 pub(crate) fn foreign_cursor(cursor: &Cursor) -> StoreError {
-    Invalid::new(
-        "cursor",
-        format!("\"{cursor}\" is not a cursor this list returned"),
-    )
-    .into()
+    Invalid::new("cursor", format!("\"{cursor}\" is not a cursor this list returned")).into()
 }

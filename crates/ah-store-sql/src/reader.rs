@@ -15,10 +15,7 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(row: &'a dyn Row) -> Self {
-        Self {
-            row,
-            next: Cell::new(0),
-        }
+        Self { row, next: Cell::new(0) }
     }
 
     fn column(&self) -> usize {

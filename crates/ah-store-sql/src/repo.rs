@@ -29,22 +29,13 @@ pub(crate) fn put(tx: &mut dyn Tx, ctx: &Context, repo: &NewRepo) -> Result<Repo
     let (url, branch) = (repo.remote_url.as_ref(), repo.default_branch.as_ref());
     let vcs = repo.vcs.as_str().into();
     let row = match known {
-        Some(known) if is_news(repo, &known.found) => query_first(
-            tx,
-            UPDATE,
-            &[vcs, url.into(), branch.into(), known.id.into()],
-            read,
-        )?,
+        Some(known) if is_news(repo, &known.found) => {
+            query_first(tx, UPDATE, &[vcs, url.into(), branch.into(), known.id.into()], read)?
+        }
         Some(known) => Some(known),
         None => {
             let root = repo.root_path.as_ref();
-            let params = [
-                vcs,
-                root.into(),
-                url.into(),
-                branch.into(),
-                ctx.now().into(),
-            ];
+            let params = [vcs, root.into(), url.into(), branch.into(), ctx.now().into()];
             query_first(tx, INSERT, &params, read)?
         }
     };
@@ -78,11 +69,7 @@ fn remove(tx: &mut dyn Tx, id: i64) -> Result<(), StoreError> {
 
 fn read(row: &dyn Row) -> Result<Repo, StoreError> {
     let row = Reader::new(row);
-    Ok(Repo {
-        id: row.int()?,
-        found: read_found(&row)?,
-        created_at: row.time()?,
-    })
+    Ok(Repo { id: row.int()?, found: read_found(&row)?, created_at: row.time()? })
 }
 
 /// The columns vcs, root_path, remote_url, default_branch.

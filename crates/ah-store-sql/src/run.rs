@@ -42,13 +42,8 @@ pub(crate) fn create(tx: &mut dyn Tx, ctx: &Context, new: &NewRun) -> Result<Run
 }
 
 fn get(tx: &mut dyn Tx, id: &RunId) -> Result<Run, StoreError> {
-    query_first(
-        tx,
-        &format!("{SELECT} WHERE id = $1"),
-        &[id.as_str().into()],
-        read,
-    )?
-    .ok_or_else(|| StoreError::not_found(Kind::Run, id))
+    query_first(tx, &format!("{SELECT} WHERE id = $1"), &[id.as_str().into()], read)?
+        .ok_or_else(|| StoreError::not_found(Kind::Run, id))
 }
 
 fn of_session(tx: &mut dyn Tx, session: &SessionId) -> Result<Vec<Run>, StoreError> {

@@ -47,10 +47,7 @@ fn read(row: &dyn Row) -> Result<Runtime, StoreError> {
     let row = Reader::new(row);
     Ok(Runtime {
         id: row.int()?,
-        spec: RuntimeSpec {
-            kind: row.parse()?,
-            devcontainer_path: row.opt_text()?,
-        },
+        spec: RuntimeSpec { kind: row.parse()?, devcontainer_path: row.opt_text()? },
         metadata: row.opt_json()?,
     })
 }
@@ -63,12 +60,10 @@ impl Runtimes for SqlStore {
         metadata: Option<RawJson>,
     ) -> Result<Runtime, StoreError> {
         spec.check()?;
-        self.write(move |tx, _| put(tx, &spec, metadata.as_ref()))
-            .await
+        self.write(move |tx, _| put(tx, &spec, metadata.as_ref())).await
     }
 
     async fn list_runtimes(&self, page: PageRequest) -> Result<Page<Runtime>, StoreError> {
-        self.page_by_number(LIST, page, read, |runtime| runtime.id)
-            .await
+        self.page_by_number(LIST, page, read, |runtime| runtime.id).await
     }
 }

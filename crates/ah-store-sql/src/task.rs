@@ -22,13 +22,9 @@ pub(crate) fn create(
 ) -> Result<TaskBatch, StoreError> {
     let now = ctx.now();
     let id = ctx.ids.batch(now)?;
-    let mut batch = TaskBatch {
-        id: id.clone(),
-        tasks: vec![],
-        session_ids: vec![],
-        run_ids: vec![],
-    };
-    let parameters = RawJson::of(&serde_json::json!({ "prompt": new.prompt }))?;
+    let mut batch =
+        TaskBatch { id: id.clone(), tasks: vec![], session_ids: vec![], run_ids: vec![] };
+    let parameters = new.run_parameters()?;
     for wanted in new.sessions() {
         let session = session::create(tx, ctx, wanted, None)?;
         let mut task = Task {
@@ -98,10 +94,7 @@ fn list(
     let mut params: Vec<Param<'_>> = vec![before.into()];
     let named = [
         ("t.batch_id", filter.batch_id.as_ref().map(BatchId::as_str)),
-        (
-            "t.session_id",
-            filter.session_id.as_ref().map(|id| id.as_str()),
-        ),
+        ("t.session_id", filter.session_id.as_ref().map(|id| id.as_str())),
     ];
     for (column, value) in named {
         let Some(value) = value else { continue };
@@ -111,9 +104,7 @@ fn list(
     params.push((page.limit.get() as u64 + 1).into());
     sql.push_str(&format!(" ORDER BY t.id DESC LIMIT ${}", params.len()));
     let tasks = query_all(tx, &sql, &params, read)?;
-    Ok(Page::from_overfull(tasks, page.limit, |task| {
-        Cursor::Number(task.id.unwrap_or(0))
-    }))
+    Ok(Page::from_overfull(tasks, page.limit, |task| Cursor::Number(task.id.unwrap_or(0))))
 }
 
 /// Reads leniently what older programs may have left: unknown deliveries and odd labels are absent
@@ -127,19 +118,10 @@ fn read(row: &dyn Row) -> Result<Task, StoreError> {
         prompt: row.text()?,
         branch: row.opt_text()?,
         delivery: row.opt_text()?.and_then(|text| text.parse().ok()),
-        instances: row
-            .opt_int()?
-            .and_then(|count| u32::try_from(count).ok())
-            .unwrap_or(1),
-        labels: row
-            .opt_text()?
-            .and_then(|text| text.parse().ok())
-            .unwrap_or_default(),
+        instances: row.opt_int()?.and_then(|count| u32::try_from(count).ok()).unwrap_or(1),
+        labels: row.opt_text()?.and_then(|text| text.parse().ok()).unwrap_or_default(),
         created_at: row.time()?,
-        agent: AgentKindRef {
-            name: row.text()?,
-            version: row.text()?,
-        },
+        agent: AgentKindRef { name: row.text()?, version: row.text()? },
         status: row.parse()?,
     })
 }

@@ -121,8 +121,7 @@ impl dyn Row + '_ {
         T: std::str::FromStr<Err = ah_model::Invalid>,
     {
         let text = self.text(column)?;
-        text.parse()
-            .map_err(|error| StoreError::corrupt(format!("stored value {text:?}"), error))
+        text.parse().map_err(|error| StoreError::corrupt(format!("stored value {text:?}"), error))
     }
 
     /// As [`Self::parse`] for a column that may be empty.
@@ -222,9 +221,7 @@ pub(crate) fn query_first<T>(
 pub(crate) fn parameters_in_order(sql: &str) -> bool {
     let mut highest = 0;
     for part in sql.split('$').skip(1) {
-        let digits = part
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(part.len());
+        let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
         match part[..digits].parse::<usize>() {
             Ok(number) if number == highest + 1 => highest = number,
             Ok(number) if number <= highest => {}

@@ -17,12 +17,7 @@ pub(crate) struct SqlWatch {
 impl SqlWatch {
     pub(crate) fn new(store: SqlStore, session: SessionId, after: u64) -> Result<Self, StoreError> {
         let changes = store.subscribe()?;
-        Ok(Self {
-            store,
-            session,
-            after,
-            changes,
-        })
+        Ok(Self { store, session, after, changes })
     }
 }
 
@@ -32,11 +27,8 @@ impl EventWatch for SqlWatch {
         loop {
             // Marked as seen before the read: a commit during it wakes the next round.
             self.changes.borrow_and_update();
-            let query = EventQuery {
-                after: self.after,
-                limit: PageLimit::MAX,
-                ..EventQuery::default()
-            };
+            let query =
+                EventQuery { after: self.after, limit: PageLimit::MAX, ..EventQuery::default() };
             let events = self.store.events(self.session.clone(), query).await?;
             if let Some(last) = events.last() {
                 self.after = last.seq;

@@ -26,19 +26,10 @@ fn create(
     external_id: Option<&String>,
 ) -> Result<Workspace, StoreError> {
     if find(tx, name)?.is_some() {
-        return Err(StoreError::conflict(
-            Kind::Workspace,
-            name,
-            "exists already",
-        ));
+        return Err(StoreError::conflict(Kind::Workspace, name, "exists already"));
     }
-    query_first(
-        tx,
-        INSERT,
-        &[name.into(), external_id.into(), ctx.now().into()],
-        read,
-    )?
-    .ok_or_else(|| StoreError::backend("create a workspace", "no row came back"))
+    query_first(tx, INSERT, &[name.into(), external_id.into(), ctx.now().into()], read)?
+        .ok_or_else(|| StoreError::backend("create a workspace", "no row came back"))
 }
 
 const LIST: &str = "SELECT id, name, external_id, created_at FROM workspaces \
@@ -63,13 +54,11 @@ impl Workspaces for SqlStore {
     ) -> Result<Workspace, StoreError> {
         self.0.context.need_workspaces()?;
         Workspace::check_name(&name)?;
-        self.write(move |tx, ctx| create(tx, ctx, &name, external_id.as_ref()))
-            .await
+        self.write(move |tx, ctx| create(tx, ctx, &name, external_id.as_ref())).await
     }
 
     async fn list_workspaces(&self, page: PageRequest) -> Result<Page<Workspace>, StoreError> {
         self.0.context.need_workspaces()?;
-        self.page_by_number(LIST, page, read, |workspace| workspace.id)
-            .await
+        self.page_by_number(LIST, page, read, |workspace| workspace.id).await
     }
 }

@@ -130,35 +130,22 @@ pub enum StoreError {
 impl StoreError {
     /// Nothing of that name.
     pub fn not_found(kind: Kind, id: impl fmt::Display) -> Self {
-        Self::NotFound {
-            kind,
-            id: id.to_string(),
-        }
+        Self::NotFound { kind, id: id.to_string() }
     }
 
     /// The thing refuses, for `reason`.
     pub fn conflict(kind: Kind, id: impl fmt::Display, reason: impl Into<String>) -> Self {
-        Self::Conflict {
-            kind,
-            id: id.to_string(),
-            reason: reason.into(),
-        }
+        Self::Conflict { kind, id: id.to_string(), reason: reason.into() }
     }
 
     /// The machine under the store refuses.
     pub fn backend(operation: impl Into<String>, source: impl Into<BoxError>) -> Self {
-        Self::Backend {
-            operation: operation.into(),
-            source: source.into(),
-        }
+        Self::Backend { operation: operation.into(), source: source.into() }
     }
 
     /// Stored bytes that cannot be read.
     pub fn corrupt(what: impl Into<String>, source: impl Into<BoxError>) -> Self {
-        Self::Corrupt {
-            what: what.into(),
-            source: source.into(),
-        }
+        Self::Corrupt { what: what.into(), source: source.into() }
     }
 }
 
@@ -263,17 +250,8 @@ impl From<&StoreError> for Problem {
 
 impl From<Problem> for StoreError {
     fn from(problem: Problem) -> Self {
-        let Problem {
-            code,
-            detail,
-            kind,
-            id,
-            field,
-            reason,
-            feature,
-            retry_after_ms,
-            ..
-        } = problem;
+        let Problem { code, detail, kind, id, field, reason, feature, retry_after_ms, .. } =
+            problem;
         let id = id.unwrap_or_default();
         let reason = reason.unwrap_or_default();
         match (code.as_str(), kind, feature) {
@@ -281,9 +259,9 @@ impl From<Problem> for StoreError {
             ("conflict", Some(kind), _) => Self::Conflict { kind, id, reason },
             ("invalid", _, _) => Invalid::new(field.unwrap_or_default(), reason).into(),
             ("unsupported", _, Some(feature)) => Self::Unsupported { feature },
-            ("busy", _, _) => Self::Busy {
-                retry_after: Duration::from_millis(retry_after_ms.unwrap_or(0)),
-            },
+            ("busy", _, _) => {
+                Self::Busy { retry_after: Duration::from_millis(retry_after_ms.unwrap_or(0)) }
+            }
             ("unauthorized", _, _) => Self::Unauthorized,
             ("forbidden", _, _) => Self::Forbidden,
             ("corrupt", _, _) => Self::corrupt("the remote store", detail),
@@ -302,12 +280,8 @@ mod tests {
             StoreError::not_found(Kind::Session, "s1"),
             StoreError::conflict(Kind::Run, "r1", "is stopped"),
             Invalid::new("limit", "0").into(),
-            StoreError::Unsupported {
-                feature: Feature::Workspaces,
-            },
-            StoreError::Busy {
-                retry_after: Duration::from_millis(250),
-            },
+            StoreError::Unsupported { feature: Feature::Workspaces },
+            StoreError::Busy { retry_after: Duration::from_millis(250) },
             StoreError::Unauthorized,
             StoreError::Forbidden,
         ] {

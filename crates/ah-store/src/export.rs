@@ -4,8 +4,8 @@ use std::io::{BufRead, Write};
 
 use ah_model::{
     EXPORT_FORMAT, EXPORT_VERSION, Event, EventQuery, ExportDigest, ExportError, ExportFooter,
-    ExportHeader, ExportLine, ExportedEvent, Invalid, NewEvent, PageLimit, PageRequest, SessionId,
-    TaskFilter, limits, parse_export_line,
+    ExportHeader, ExportLine, ExportedEvent, Invalid, NewEvent, PageLimit, PageRequest, Session,
+    SessionId, TaskFilter, limits, parse_export_line,
 };
 use serde::Serialize;
 
@@ -23,31 +23,23 @@ pub async fn export_session(
     out: &mut (dyn Write + Send),
 ) -> Result<u64, StoreError> {
     let session = store.session(id.clone()).await?;
-    let filter = TaskFilter {
-        session_id: Some(id.clone()),
-        ..TaskFilter::default()
-    };
-    let page = PageRequest {
-        limit: PageLimit::MAX,
-        cursor: None,
-    };
+    let filter = TaskFilter { session_id: Some(id.clone()), ..TaskFilter::default() };
+    let page = PageRequest { limit: PageLimit::MAX, cursor: None };
     let mut tasks = store.list_tasks(filter, page).await?.items;
     tasks.reverse();
     let last_seq = session.last_seq;
-    let mut document = Document {
-        out,
-        digest: ExportDigest::default(),
-    };
+    let mut document = Document { out, digest: ExportDigest::default() };
     document.line(&ExportHeader::new(session, tasks))?;
     let mut after = 0;
     // Events appended since the header was read belong to the next export.
     while after < last_seq {
-        let query = EventQuery {
-            after,
-            limit: PageLimit::MAX,
-            ..EventQuery::default()
-        };
-        for event in store.events(id.clone(), query).await? {
+        let query = EventQuery { after, limit: PageLimit::MAX, ..EventQuery::default() };
+        let events = store.events(id.clone(), query).await?;
+        if events.is_empty() {
+            let source = format!("it ends at {after} instead of {last_seq}");
+            return Err(StoreError::corrupt(format!("the log of session {id}"), source));
+        }
+        for event in events {
             if event.seq <= last_seq {
                 document.line(&ExportedEvent::from(event.clone()))?;
             }
@@ -72,15 +64,10 @@ impl Document<'_> {
     }
 
     fn finish(self, events: u64) -> Result<(), StoreError> {
-        let footer = ExportFooter {
-            events,
-            sha256: self.digest.finish(),
-        };
+        let footer = ExportFooter { events, sha256: self.digest.finish() };
         let line = serde_json::to_string(&footer)
             .map_err(|error| StoreError::backend("write the export", error))?;
-        writeln!(self.out, "{line}")
-            .and_then(|()| self.out.flush())
-            .map_err(write_error)
+        writeln!(self.out, "{line}").and_then(|()| self.out.flush()).map_err(write_error)
     }
 }
 
@@ -111,14 +98,13 @@ pub fn check_export(input: &mut dyn BufRead) -> Result<ExportHeader, StoreError>
             return Err(damaged(ExportError::Cut(expected)));
         };
         match parse_export_line(number, line).map_err(damaged)? {
-            ExportLine::Footer(footer) => break footer,
+            ExportLine::Footer(footer) => {
+                check_count(number, &header, &footer, expected - 1)?;
+                break footer;
+            }
             ExportLine::Event(event) if event.seq != expected => {
                 let found = event.seq;
-                return Err(damaged(ExportError::Seq {
-                    line: number,
-                    expected,
-                    found,
-                }));
+                return Err(damaged(ExportError::Seq { line: number, expected, found }));
             }
             ExportLine::Event(_) => digest.line(line),
         }
@@ -126,15 +112,28 @@ pub fn check_export(input: &mut dyn BufRead) -> Result<ExportHeader, StoreError>
     };
     let found = digest.finish();
     if footer.sha256 != found {
-        return Err(damaged(ExportError::Digest {
-            stated: footer.sha256,
-            found,
-        }));
+        return Err(damaged(ExportError::Digest { stated: footer.sha256, found }));
     }
     match lines.next()? {
         Some((number, _)) => Err(damaged(ExportError::Trailing(number))),
         None => Ok(header),
     }
+}
+
+/// Header and footer both state how many events there are.
+fn check_count(
+    line: u64,
+    header: &ExportHeader,
+    footer: &ExportFooter,
+    found: u64,
+) -> Result<(), StoreError> {
+    for stated in [header.session.last_seq, footer.events] {
+        if stated != found {
+            let reason = format!("{stated} events are stated, {found} are there");
+            return Err(damaged(ExportError::Line { line, reason }));
+        }
+    }
+    Ok(())
 }
 
 /// Restores a document that [`check_export`] has passed. Doing it again, or after a crash half
@@ -146,13 +145,8 @@ pub async fn import_session(
 ) -> Result<ImportReport, StoreError> {
     let mut lines = Lines::new(input);
     let header = read_header(&mut lines, &mut ExportDigest::default())?;
-    let session = store.restore_session(header.clone()).await?;
-    let mut import = Import {
-        store,
-        session: session.id,
-        held: session.last_seq,
-        imported: 0,
-    };
+    let session = begin_restore(store, &header).await?;
+    let mut import = Import { store, session: session.id, held: session.last_seq, imported: 0 };
     let mut batch = Vec::new();
     let mut bytes = 0;
     while let Some((number, line)) = lines.next()? {
@@ -168,16 +162,22 @@ pub async fn import_session(
         }
     }
     import.batch(batch).await?;
-    let present = header.session.last_seq - import.imported;
+    let present = header.session.last_seq.saturating_sub(import.imported);
     // A session that went on since the export keeps its own, newer row.
     if import.held <= header.session.last_seq {
         store.restore_session(header).await?;
     }
-    Ok(ImportReport {
-        session_id: import.session,
-        imported: import.imported,
-        present,
-    })
+    Ok(ImportReport { session_id: import.session, imported: import.imported, present })
+}
+
+/// The session to import into. One that is here already keeps its row until its events are known
+/// to be the document's.
+async fn begin_restore(store: &dyn Store, header: &ExportHeader) -> Result<Session, StoreError> {
+    match store.session(header.session.id.clone()).await {
+        Ok(session) if session.created_at == header.session.created_at => Ok(session),
+        Ok(_) | Err(StoreError::NotFound { .. }) => store.restore_session(header.clone()).await,
+        Err(error) => Err(error),
+    }
 }
 
 struct Import<'a> {
@@ -209,12 +209,13 @@ impl Import<'_> {
     async fn compare(&self, events: Vec<ExportedEvent>) -> Result<(), StoreError> {
         let mut given = events.into_iter().peekable();
         while let Some(first) = given.peek() {
-            let query = EventQuery {
-                after: first.seq - 1,
-                limit: PageLimit::MAX,
-                ..EventQuery::default()
-            };
-            for stored in self.store.events(self.session.clone(), query).await? {
+            let query =
+                EventQuery { after: first.seq - 1, limit: PageLimit::MAX, ..EventQuery::default() };
+            let events = self.store.events(self.session.clone(), query).await?;
+            if events.first().is_none_or(|stored| stored.seq != first.seq) {
+                return Err(self.differs(first.seq));
+            }
+            for stored in events {
                 let Some(event) = given.next_if(|event| event.seq == stored.seq) else {
                     break;
                 };
@@ -246,10 +247,7 @@ fn read_header(
     let header: ExportHeader = serde_json::from_str(line)
         .map_err(|error| damaged(ExportError::Header(error.to_string())))?;
     if header.format != EXPORT_FORMAT {
-        return Err(damaged(ExportError::Header(format!(
-            "its format is {:?}",
-            header.format
-        ))));
+        return Err(damaged(ExportError::Header(format!("its format is {:?}", header.format))));
     }
     if header.version > EXPORT_VERSION {
         return Err(damaged(ExportError::Newer(header.version)));
@@ -270,11 +268,7 @@ struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     fn new(input: &'a mut dyn BufRead) -> Self {
-        Self {
-            input,
-            line: Vec::new(),
-            number: 0,
-        }
+        Self { input, line: Vec::new(), number: 0 }
     }
 
     /// The next line and its number.

@@ -41,16 +41,12 @@ impl std::fmt::Debug for Ids {
 impl Ids {
     /// Ids from `source`.
     pub fn new(source: Box<dyn IdSource>) -> Self {
-        Self {
-            source,
-            last: Mutex::new((0, 0)),
-        }
+        Self { source, last: Mutex::new((0, 0)) }
     }
 
     /// A fresh session id.
     pub fn session(&self, now: Timestamp) -> Result<SessionId, StoreError> {
-        self.mint(now)
-            .map(|(ms, random)| SessionId::mint(ms, random))
+        self.mint(now).map(|(ms, random)| SessionId::mint(ms, random))
     }
 
     /// A fresh run id.

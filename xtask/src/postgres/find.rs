@@ -40,14 +40,9 @@ pub(super) fn installation() -> Result<Option<Installation>, Failure> {
     let path = variable("PATH").unwrap_or_default();
     let on_path = std::env::split_paths(&path).collect::<Vec<_>>();
     let packaged = PACKAGED.iter().flat_map(|(parent, prefix, suffix)| {
-        numbered(Path::new(parent), prefix)
-            .into_iter()
-            .map(move |folder| folder.join(suffix))
+        numbered(Path::new(parent), prefix).into_iter().map(move |folder| folder.join(suffix))
     });
-    Ok(on_path
-        .into_iter()
-        .chain(packaged)
-        .find_map(|directory| verify(&directory)))
+    Ok(on_path.into_iter().chain(packaged).find_map(|directory| verify(&directory)))
 }
 
 /// Follows a link such as `/usr/local/bin/postgres`, because `initdb` expects its files beside it.
@@ -57,10 +52,7 @@ fn verify(directory: &Path) -> Option<Installation> {
     let version = process::read(Command::new(&postgres).arg("--version")).ok()?;
     let works = version.contains("PostgreSQL")
         && process::succeeds(Command::new(directory.join("initdb")).arg("--version"));
-    works.then(|| Installation {
-        directory,
-        version: version.trim().to_owned(),
-    })
+    works.then(|| Installation { directory, version: version.trim().to_owned() })
 }
 
 /// The entries of `parent` that start with `prefix`, the highest number after it first.

@@ -32,12 +32,7 @@ pub(super) fn installation() -> Result<Installation, Failure> {
 
 fn install_with_apt() -> Result<(), Failure> {
     install(apt().arg("update"))?;
-    install(apt().args([
-        "install",
-        "-y",
-        "--no-install-recommends",
-        "postgresql-common",
-    ]))?;
+    install(apt().args(["install", "-y", "--no-install-recommends", "postgresql-common"]))?;
     let clusters = Path::new(DEBIAN_CLUSTERS);
     let original = std::fs::read_to_string(clusters).map_err(Failure::file(clusters))?;
     let without_cluster = format!("{original}\ncreate_main_cluster = false\n");

@@ -70,11 +70,7 @@ impl Server {
         let guardian = guard(installation, &directory, port, sync).inspect_err(|_| {
             let _ = fs::remove_dir_all(&directory);
         })?;
-        let server = Self {
-            guardian,
-            directory,
-            port,
-        };
+        let server = Self { guardian, directory, port };
         server.wait_until_ready()?;
         Ok(server)
     }
@@ -85,9 +81,7 @@ impl Server {
             let exited = self.directory.join("exited").exists();
             if exited || started.elapsed() > START_WAIT_MAX {
                 let log = fs::read_to_string(self.directory.join("log")).unwrap_or_default();
-                return Err(Failure::new(format!(
-                    "the PostgreSQL server did not start:\n{log}"
-                )));
+                return Err(Failure::new(format!("the PostgreSQL server did not start:\n{log}")));
             }
             std::thread::sleep(START_POLL);
         }
@@ -119,17 +113,16 @@ struct Account {
 impl Account {
     /// Our own, unless we are root: then `postgres` or `nobody`, who is given the directory.
     fn for_server(directory: &Path) -> Result<Option<Self>, Failure> {
-        let owner = fs::metadata(directory)
-            .map_err(Failure::file(directory))?
-            .uid();
+        let owner = fs::metadata(directory).map_err(Failure::file(directory))?.uid();
         if owner != 0 {
             return Ok(None);
         }
         let accounts = Path::new("/etc/passwd");
         let listed = fs::read_to_string(accounts).map_err(Failure::file(accounts))?;
-        let account = Self::parse(&listed, "postgres")
-            .or_else(|| Self::parse(&listed, "nobody"))
-            .ok_or_else(|| Failure::new("neither `postgres` nor `nobody` is in /etc/passwd"))?;
+        let account =
+            Self::parse(&listed, "postgres")
+                .or_else(|| Self::parse(&listed, "nobody"))
+                .ok_or_else(|| Failure::new("neither `postgres` nor `nobody` is in /etc/passwd"))?;
         chown(directory, Some(account.uid), Some(account.gid)).map_err(Failure::file(directory))?;
         Ok(Some(account))
     }
@@ -156,10 +149,7 @@ fn create_directory() -> Result<PathBuf, Failure> {
             Err(error) => return Err(Failure::file(&directory)(error)),
         }
     }
-    Err(Failure::new(format!(
-        "{} is full of old servers",
-        parent.display()
-    )))
+    Err(Failure::new(format!("{} is full of old servers", parent.display())))
 }
 
 /// Starts the guardian, which creates and runs the server.
@@ -171,10 +161,7 @@ fn guard(
 ) -> Result<Child, Failure> {
     let mut command = Command::new("sh");
     command.args(["-c", include_str!("guardian.sh"), "guardian"]);
-    command
-        .arg(directory)
-        .arg(&installation.directory)
-        .arg(ROLE);
+    command.arg(directory).arg(&installation.directory).arg(ROLE);
     command.args(["-p", &port.to_string()]);
     for setting in settings(directory, sync) {
         command.arg("-c").arg(setting);
@@ -184,14 +171,8 @@ fn guard(
         command.uid(account.uid).gid(account.gid);
     }
     // A process group of its own, so that a Ctrl-C reaches the tests before their server.
-    command
-        .process_group(0)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    command
-        .spawn()
-        .map_err(|error| Failure::new(format!("cannot start `sh`: {error}")))
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map_err(|error| Failure::new(format!("cannot start `sh`: {error}")))
 }
 
 fn settings(directory: &Path, sync: Sync) -> Vec<String> {

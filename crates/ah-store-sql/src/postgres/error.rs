@@ -18,9 +18,7 @@ pub(crate) fn map(error: Error, operation: &str) -> StoreError {
         SqlState::T_R_DEADLOCK_DETECTED,
     ];
     match error.code() {
-        Some(code) if busy.contains(code) => StoreError::Busy {
-            retry_after: RETRY_AFTER,
-        },
+        Some(code) if busy.contains(code) => StoreError::Busy { retry_after: RETRY_AFTER },
         Some(code) if *code == SqlState::DATA_CORRUPTED || *code == SqlState::INDEX_CORRUPTED => {
             StoreError::corrupt("the PostgreSQL database", error)
         }

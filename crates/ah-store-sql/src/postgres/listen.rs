@@ -22,11 +22,7 @@ pub(crate) struct Listener {
 
 impl Listener {
     pub(crate) fn new(address: Address, hub: Hub) -> Self {
-        Self {
-            address,
-            hub,
-            running: Arc::default(),
-        }
+        Self { address, hub, running: Arc::default() }
     }
 
     /// Called by a subscriber after it has subscribed: the thread looks at subscribers and its own
@@ -67,16 +63,10 @@ fn hear(address: &Address, hub: &Hub) -> Result<(), StoreError> {
     let failed = |error| super::error::map(error, "listen to");
     let mut client = address.connect()?;
     let channel = address.channel().replace('"', "\"\"");
-    client
-        .batch_execute(&format!("LISTEN \"{channel}\""))
-        .map_err(failed)?;
+    client.batch_execute(&format!("LISTEN \"{channel}\"")).map_err(failed)?;
     while hub.is_watched() {
         hub.wake();
-        client
-            .notifications()
-            .timeout_iter(LOOK_ANYWAY)
-            .next()
-            .map_err(failed)?;
+        client.notifications().timeout_iter(LOOK_ANYWAY).next().map_err(failed)?;
     }
     Ok(())
 }

@@ -25,11 +25,7 @@ pub(crate) fn migrate(
     }
     if found > SCHEMA_VERSION {
         let what = "the PostgreSQL database".to_owned();
-        return Err(StoreError::Newer {
-            what,
-            found,
-            supported: SCHEMA_VERSION,
-        });
+        return Err(StoreError::Newer { what, found, supported: SCHEMA_VERSION });
     }
     transaction.batch_execute(LOCK).map_err(failed)?;
     if let Some(schema) = schema {

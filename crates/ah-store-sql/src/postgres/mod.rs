@@ -40,17 +40,12 @@ impl Address {
             .url
             .parse()
             .map_err(|error| StoreError::backend("read the database URL", error_text(&error)))?;
-        Ok(Self {
-            config,
-            schema: options.schema,
-        })
+        Ok(Self { config, schema: options.schema })
     }
 
     fn connect(&self) -> Result<Client, StoreError> {
-        let mut client = self
-            .config
-            .connect(NoTls)
-            .map_err(|error| error::map(error, "connect"))?;
+        let mut client =
+            self.config.connect(NoTls).map_err(|error| error::map(error, "connect"))?;
         if let Some(schema) = &self.schema {
             let name = schema.replace('"', "\"\"");
             client
@@ -88,14 +83,7 @@ impl Engine {
         let hub = Hub::new();
         let listener = Listener::new(address.clone(), hub.clone());
         let pool = Pool::new(address, client, hub.clone());
-        Ok((
-            Self {
-                pool,
-                hub,
-                listener,
-            },
-            upgrade,
-        ))
+        Ok((Self { pool, hub, listener }, upgrade))
     }
 
     pub(crate) async fn write(&self, job: Job) -> Result<(), StoreError> {

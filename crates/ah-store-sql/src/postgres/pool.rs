@@ -64,29 +64,15 @@ impl Pool {
     pub(crate) fn new(address: Address, first: Client, hub: Hub) -> Self {
         let (queue, changed) = (Mutex::default(), Condvar::new());
         let unannounced = AtomicBool::new(false);
-        let shared = Arc::new(Shared {
-            address,
-            hub,
-            queue,
-            changed,
-            unannounced,
-        });
-        Self {
-            shared,
-            threads: Mutex::default(),
-            first: Mutex::new(Some(first)),
-        }
+        let shared = Arc::new(Shared { address, hub, queue, changed, unannounced });
+        Self { shared, threads: Mutex::default(), first: Mutex::new(Some(first)) }
     }
 
     pub(crate) async fn run(&self, job: Job, isolation: Isolation) -> Result<(), StoreError> {
         let (answer, answered) = oneshot::channel();
         {
             let mut queue = self.shared.queue();
-            queue.waiting.push_back(Waiting {
-                job,
-                isolation,
-                answer,
-            });
+            queue.waiting.push_back(Waiting { job, isolation, answer });
             if queue.waiting.len() > queue.idle {
                 self.add_thread()?;
             }
@@ -102,22 +88,11 @@ impl Pool {
         if threads.len() >= CONNECTIONS_MAX {
             return Ok(());
         }
-        let client = self
-            .first
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let client = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
         let shared = Arc::clone(&self.shared);
         let thread = std::thread::Builder::new()
             .name("ah-postgres".into())
-            .spawn(move || {
-                Worker {
-                    shared,
-                    client,
-                    statements: Statements::new(),
-                }
-                .serve()
-            })
+            .spawn(move || Worker { shared, client, statements: Statements::new() }.serve())
             .map_err(|error| StoreError::backend("start a connection's thread", error))?;
         threads.push(thread);
         Ok(())
@@ -129,10 +104,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.shared.queue().closed = true;
         self.shared.changed.notify_all();
-        let threads = self
-            .threads
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
+        let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
         for thread in threads.drain(..) {
             let _ = thread.join();
         }
@@ -160,10 +132,7 @@ impl Shared {
                 return None;
             }
             queue.idle += 1;
-            queue = self
-                .changed
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
             queue.idle -= 1;
         }
     }
@@ -188,12 +157,7 @@ impl Worker {
             if next.is_none() {
                 next = self.shared.wait();
             }
-            let Some(Waiting {
-                mut job,
-                isolation,
-                answer,
-            }) = next
-            else {
+            let Some(Waiting { mut job, isolation, answer }) = next else {
                 return;
             };
             let done = self.attempt(&mut job, isolation);
@@ -239,9 +203,7 @@ impl Worker {
         }
         match self.transact(job, isolation)? {
             Attempt::Done(done) => done,
-            Attempt::LostRace => Err(StoreError::Busy {
-                retry_after: Duration::from_millis(100),
-            }),
+            Attempt::LostRace => Err(StoreError::Busy { retry_after: Duration::from_millis(100) }),
         }
     }
 
@@ -253,18 +215,13 @@ impl Worker {
         let failed = |error| error::map(error, "use");
         let builder = client.build_transaction();
         let mut transaction = match isolation {
-            Isolation::Read => builder
-                .isolation_level(IsolationLevel::RepeatableRead)
-                .read_only(true)
-                .start(),
+            Isolation::Read => {
+                builder.isolation_level(IsolationLevel::RepeatableRead).read_only(true).start()
+            }
             Isolation::Write => builder.start(),
         }
         .map_err(failed)?;
-        let mut tx = PostgresTx {
-            transaction: &mut transaction,
-            statements,
-            lost_race: false,
-        };
+        let mut tx = PostgresTx { transaction: &mut transaction, statements, lost_race: false };
         let done = job(&mut tx);
         let lost_race = tx.lost_race;
         match done {
@@ -275,11 +232,7 @@ impl Worker {
             },
             Err(error) => {
                 transaction.rollback().map_err(failed)?;
-                Ok(if lost_race {
-                    Attempt::LostRace
-                } else {
-                    Attempt::Done(Err(error))
-                })
+                Ok(if lost_race { Attempt::LostRace } else { Attempt::Done(Err(error)) })
             }
         }
     }

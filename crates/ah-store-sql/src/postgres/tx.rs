@@ -30,10 +30,7 @@ impl PostgresTx<'_, '_> {
         if let Some(statement) = self.statements.get(sql) {
             return Ok(statement.clone());
         }
-        let statement = self
-            .transaction
-            .prepare(sql)
-            .map_err(|error| self.map(error))?;
+        let statement = self.transaction.prepare(sql).map_err(|error| self.map(error))?;
         self.statements.insert(sql.to_owned(), statement.clone());
         Ok(statement)
     }
@@ -45,10 +42,7 @@ impl PostgresTx<'_, '_> {
 }
 
 fn bound<'a>(params: &'a [Param<'_>]) -> Vec<&'a (dyn ToSql + Sync)> {
-    params
-        .iter()
-        .map(|param| param as &(dyn ToSql + Sync))
-        .collect()
+    params.iter().map(|param| param as &(dyn ToSql + Sync)).collect()
 }
 
 impl Tx for PostgresTx<'_, '_> {
@@ -58,9 +52,7 @@ impl Tx for PostgresTx<'_, '_> {
 
     fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
         let statement = self.prepare(sql)?;
-        self.transaction
-            .execute(&statement, &bound(params))
-            .map_err(|error| self.map(error))
+        self.transaction.execute(&statement, &bound(params)).map_err(|error| self.map(error))
     }
 
     fn query(
@@ -85,21 +77,13 @@ impl Tx for PostgresTx<'_, '_> {
     ) -> Result<(), StoreError> {
         let mut arrays: Vec<Array> = columns.iter().map(|column| Array::new(*column)).collect();
         for row in rows {
-            arrays
-                .iter_mut()
-                .zip(row)
-                .for_each(|(array, value)| array.push(value));
+            arrays.iter_mut().zip(row).for_each(|(array, value)| array.push(value));
         }
         let names: Vec<_> = columns.iter().map(|column| column.name()).collect();
-        let marks: Vec<_> = arrays
-            .iter()
-            .enumerate()
-            .map(|(at, array)| array.mark(at))
-            .collect();
+        let marks: Vec<_> = arrays.iter().enumerate().map(|(at, array)| array.mark(at)).collect();
         let (names, marks) = (names.join(", "), marks.join(", "));
-        let statement = self.prepare(&format!(
-            "INSERT INTO {table} ({names}) SELECT * FROM unnest({marks})"
-        ))?;
+        let statement =
+            self.prepare(&format!("INSERT INTO {table} ({names}) SELECT * FROM unnest({marks})"))?;
         let params: Vec<_> = arrays.iter().map(Array::as_param).collect();
         let inserted = self.transaction.execute(&statement, &params);
         inserted.map(drop).map_err(|error| self.map(error))
@@ -195,9 +179,7 @@ impl ToSql for PostgresTime {
 impl<'a> FromSql<'a> for PostgresTime {
     fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
         let micros = i64::from_sql(ty, raw)?;
-        Ok(Self(Timestamp::from_unix_ms(
-            micros.div_euclid(1_000).saturating_add(EPOCH_MS),
-        )))
+        Ok(Self(Timestamp::from_unix_ms(micros.div_euclid(1_000).saturating_add(EPOCH_MS))))
     }
 
     fn accepts(ty: &Type) -> bool {
@@ -228,13 +210,7 @@ impl ToSql for Param<'_> {
     }
 
     fn accepts(ty: &Type) -> bool {
-        let types = [
-            Type::INT8,
-            Type::BOOL,
-            Type::TEXT,
-            Type::JSONB,
-            Type::TIMESTAMPTZ,
-        ];
+        let types = [Type::INT8, Type::BOOL, Type::TEXT, Type::JSONB, Type::TIMESTAMPTZ];
         types.contains(ty)
     }
 
@@ -246,11 +222,7 @@ struct AnyText(String);
 
 impl<'a> FromSql<'a> for AnyText {
     fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        let bytes = if *ty == Type::JSONB {
-            raw.get(1..).unwrap_or_default()
-        } else {
-            raw
-        };
+        let bytes = if *ty == Type::JSONB { raw.get(1..).unwrap_or_default() } else { raw };
         Ok(Self(std::str::from_utf8(bytes)?.to_owned()))
     }
 
@@ -263,9 +235,7 @@ struct PostgresRow(postgres::Row);
 
 impl PostgresRow {
     fn get<'a, T: FromSql<'a>>(&'a self, column: usize) -> Result<Option<T>, StoreError> {
-        self.0
-            .try_get(column)
-            .map_err(|error| StoreError::corrupt("stored row", error))
+        self.0.try_get(column).map_err(|error| StoreError::corrupt("stored row", error))
     }
 }
 

@@ -18,31 +18,20 @@ pub(super) fn list(
         Some(Cursor::Activity { at, id }) => (*at, id.as_str()),
         Some(other) => return Err(foreign_cursor(other)),
     };
-    let title = filter
-        .title
-        .as_ref()
-        .map(|title| title.to_ascii_lowercase());
-    let mut query = Query {
-        sql: SELECT.to_owned(),
-        params: Vec::new(),
-        dialect: tx.dialect(),
-    };
+    let title = filter.title.as_ref().map(|title| title.to_ascii_lowercase());
+    let mut query = Query { sql: SELECT.to_owned(), params: Vec::new(), dialect: tx.dialect() };
     query.sql.push_str(" WHERE (s.last_activity_at, s.id) < (");
     query.param(at);
     query.sql.push_str(", ");
     query.param(id);
     query.sql.push(')');
     query.conditions(filter, title.as_deref());
-    query
-        .sql
-        .push_str(" ORDER BY s.last_activity_at DESC, s.id DESC LIMIT ");
+    query.sql.push_str(" ORDER BY s.last_activity_at DESC, s.id DESC LIMIT ");
     query.param(page.limit.get() as u64 + 1);
     let sessions = query_all(tx, &query.sql, &query.params, read)?;
-    Ok(Page::from_overfull(sessions, page.limit, |session| {
-        Cursor::Activity {
-            at: session.last_activity_at,
-            id: session.id.to_string(),
-        }
+    Ok(Page::from_overfull(sessions, page.limit, |session| Cursor::Activity {
+        at: session.last_activity_at,
+        id: session.id.to_string(),
     }))
 }
 
@@ -93,10 +82,7 @@ impl<'a> Query<'a> {
             self.condition("s.parent_session_id = ", parent.as_str());
         }
         for (key, value) in &filter.labels.0 {
-            self.condition(
-                "s.id IN (SELECT session_id FROM session_labels WHERE k = ",
-                key,
-            );
+            self.condition("s.id IN (SELECT session_id FROM session_labels WHERE k = ", key);
             self.condition("v = ", value);
             self.sql.push(')');
         }

@@ -6,7 +6,7 @@ mod row;
 
 use ah_model::{
     ExportHeader, Fork, NewSession, Origin, Page, PageRequest, Session, SessionFilter, SessionId,
-    StatusChange, Usage, Workspace,
+    StatusChange, Usage,
 };
 use ah_store::{Kind, SessionFork, Sessions, StoreError};
 use async_trait::async_trait;
@@ -67,10 +67,10 @@ pub(crate) fn create(
         Some(id) => id.clone(),
         None => ctx.ids.session(now)?,
     };
-    refuse_taken(tx, &id, new.origin.as_ref())?;
     if let Some(parent) = &new.parent {
         last_seq(tx, parent)?;
     }
+    refuse_taken(tx, &id, new.origin.as_ref())?;
     let repo = repo::put(tx, ctx, &new.repo)?;
     let mut session = Session::created(new, id, repo.id, now);
     session.repo = repo.found;
@@ -91,15 +91,10 @@ fn refuse_taken(
     match of_origin(tx, origin)? {
         None => Ok(()),
         Some(holder) => {
-            let Origin {
-                source,
-                external_id,
-            } = origin;
-            let reason = format!(
-                "comes from {source} {external_id}, as session {} does",
-                holder.id
-            );
-            Err(StoreError::conflict(Kind::Session, id, reason))
+            let Origin { source, external_id } = origin;
+            // Named by the holder: that is the session the caller is looking for.
+            let reason = format!("comes from {source} {external_id} already");
+            Err(StoreError::conflict(Kind::Session, holder.id, reason))
         }
     }
 }
@@ -172,9 +167,7 @@ const WITH_PREFIX: &str = "SELECT id FROM sessions WHERE id >= $1 AND id < $2 OR
 fn with_prefix(tx: &mut dyn Tx, prefix: &str) -> Result<Vec<SessionId>, StoreError> {
     // Ids are ASCII, so this character sorts after all of theirs.
     let end = format!("{prefix}\u{7f}");
-    query_all(tx, WITH_PREFIX, &[prefix.into(), (&end).into()], |row| {
-        row.parse(0)
-    })
+    query_all(tx, WITH_PREFIX, &[prefix.into(), (&end).into()], |row| row.parse(0))
 }
 
 fn restore(tx: &mut dyn Tx, ctx: &Context, header: &ExportHeader) -> Result<Session, StoreError> {
@@ -216,10 +209,7 @@ fn restore_absent(
     (session.repo_id, session.repo) = (Some(repo.id), repo.found);
     (session.last_seq, session.usage) = (0, Usage::default());
     insert(tx, &session)?;
-    header
-        .tasks
-        .iter()
-        .try_for_each(|task| task::insert(tx, task).map(drop))?;
+    header.tasks.iter().try_for_each(|task| task::insert(tx, task).map(drop))?;
     Ok(session)
 }
 
@@ -238,28 +228,11 @@ fn known_parent(
     }
 }
 
-/// Refuses a header whose parts break their own rules.
-fn check_header(header: &ExportHeader) -> Result<(), StoreError> {
-    let session = &header.session;
-    session.repo.check()?;
-    session.agent.check()?;
-    session.runtime.check()?;
-    session.labels.check()?;
-    if let Some(name) = &session.workspace {
-        Workspace::check_name(name)?;
-    }
-    Ok(session
-        .title
-        .as_deref()
-        .map_or(Ok(()), Session::check_title)?)
-}
-
 #[async_trait]
 impl Sessions for SqlStore {
     async fn create_session(&self, session: NewSession) -> Result<Session, StoreError> {
         session.check()?;
-        self.write(move |tx, ctx| create(tx, ctx, session.clone(), None))
-            .await
+        self.write(move |tx, ctx| create(tx, ctx, session.clone(), None)).await
     }
 
     async fn session(&self, id: SessionId) -> Result<Session, StoreError> {
@@ -288,8 +261,7 @@ impl Sessions for SqlStore {
         change: StatusChange,
     ) -> Result<Session, StoreError> {
         change.check()?;
-        self.write(move |tx, ctx| set_status(tx, ctx, &id, change.clone()))
-            .await
+        self.write(move |tx, ctx| set_status(tx, ctx, &id, change.clone())).await
     }
 
     async fn rename_session(&self, id: SessionId, title: String) -> Result<Session, StoreError> {
@@ -325,7 +297,7 @@ impl Sessions for SqlStore {
     }
 
     async fn restore_session(&self, header: ExportHeader) -> Result<Session, StoreError> {
-        check_header(&header)?;
+        header.check()?;
         self.write(move |tx, ctx| restore(tx, ctx, &header)).await
     }
 }

@@ -38,16 +38,10 @@ pub(super) fn read(row: &dyn Row) -> Result<Session, StoreError> {
         id: row.parse()?,
         status: row.parse()?,
         title: row.opt_text()?,
-        agent: AgentKindRef {
-            name: row.text()?,
-            version: row.text()?,
-        },
+        agent: AgentKindRef { name: row.text()?, version: row.text()? },
         repo_id: row.opt_int()?,
         repo: read_found(&row)?,
-        runtime: RuntimeSpec {
-            kind: row.parse()?,
-            devcontainer_path: row.opt_text()?,
-        },
+        runtime: RuntimeSpec { kind: row.parse()?, devcontainer_path: row.opt_text()? },
         workspace: row.opt_text()?,
         labels: row.parse()?,
         pinned: row.bool()?,
@@ -63,11 +57,7 @@ pub(super) fn read(row: &dyn Row) -> Result<Session, StoreError> {
             cache_write_tokens: row.uint()?,
             reasoning_tokens: row.uint()?,
         },
-        exit: Exit {
-            code: row.opt_int()?,
-            signal: row.opt_int()?,
-            reason: row.opt_text()?,
-        },
+        exit: Exit { code: row.opt_int()?, signal: row.opt_int()?, reason: row.opt_text()? },
         created_at: row.time()?,
         started_at: row.time()?,
         ended_at: row.opt_time()?,
@@ -84,10 +74,7 @@ fn read_fork(row: &Reader<'_>) -> Result<Option<Fork>, StoreError> {
 
 fn read_origin(row: &Reader<'_>) -> Result<Option<Origin>, StoreError> {
     let (source, external_id) = (row.opt_text()?, row.opt_text()?);
-    Ok(source.zip(external_id).map(|(source, external_id)| Origin {
-        source,
-        external_id,
-    }))
+    Ok(source.zip(external_id).map(|(source, external_id)| Origin { source, external_id }))
 }
 
 fn read_details(row: &Reader<'_>) -> Result<SessionDetails, StoreError> {
@@ -209,10 +196,7 @@ pub(crate) fn insert(tx: &mut dyn Tx, session: &Session) -> Result<(), StoreErro
     };
     let labels = RawJson::of(&session.labels)?;
     let mut params = mutable(session, &labels);
-    let (parent, fork) = (
-        session.parent_session_id.as_ref(),
-        session.forked_from.as_ref(),
-    );
+    let (parent, fork) = (session.parent_session_id.as_ref(), session.forked_from.as_ref());
     let fixed: [Param<'_>; 11] = [
         session.id.as_str().into(),
         session.repo_id.into(),
@@ -223,23 +207,14 @@ pub(crate) fn insert(tx: &mut dyn Tx, session: &Session) -> Result<(), StoreErro
         fork.map(|fork| fork.session_id.as_str()).into(),
         fork.map(|fork| fork.at_seq).into(),
         session.origin.as_ref().map(|origin| &origin.source).into(),
-        session
-            .origin
-            .as_ref()
-            .map(|origin| &origin.external_id)
-            .into(),
+        session.origin.as_ref().map(|origin| &origin.external_id).into(),
         session.last_seq.into(),
     ];
     params.extend(fixed);
     let names = [MUTABLE, FIXED].concat();
-    let marks: Vec<_> = (1..=names.len())
-        .map(|number| format!("${number}"))
-        .collect();
+    let marks: Vec<_> = (1..=names.len()).map(|number| format!("${number}")).collect();
     let (names, marks) = (names.join(", "), marks.join(", "));
-    tx.execute(
-        &format!("INSERT INTO sessions ({names}) VALUES ({marks})"),
-        &params,
-    )?;
+    tx.execute(&format!("INSERT INTO sessions ({names}) VALUES ({marks})"), &params)?;
     insert_labels(tx, session.id.as_str(), &session.labels)
 }
 
@@ -248,17 +223,11 @@ pub(super) fn overwrite(tx: &mut dyn Tx, session: &Session) -> Result<(), StoreE
     const FORGET_LABELS: &str = "DELETE FROM session_labels WHERE session_id = $1";
     let labels = RawJson::of(&session.labels)?;
     let mut params = mutable(session, &labels);
-    let settings: Vec<_> = MUTABLE
-        .iter()
-        .enumerate()
-        .map(|(at, name)| format!("{name} = ${}", at + 1))
-        .collect();
+    let settings: Vec<_> =
+        MUTABLE.iter().enumerate().map(|(at, name)| format!("{name} = ${}", at + 1)).collect();
     let (settings, id) = (settings.join(", "), params.len() + 1);
     params.push(session.id.as_str().into());
-    tx.execute(
-        &format!("UPDATE sessions SET {settings} WHERE id = ${id}"),
-        &params,
-    )?;
+    tx.execute(&format!("UPDATE sessions SET {settings} WHERE id = ${id}"), &params)?;
     tx.execute(FORGET_LABELS, &[session.id.as_str().into()])?;
     insert_labels(tx, session.id.as_str(), &session.labels)
 }
@@ -267,7 +236,6 @@ const INSERT_LABEL: &str = "INSERT INTO session_labels (session_id, k, v) VALUES
 
 fn insert_labels(tx: &mut dyn Tx, session: &str, labels: &Labels) -> Result<(), StoreError> {
     labels.0.iter().try_for_each(|(key, value)| {
-        tx.execute(INSERT_LABEL, &[session.into(), key.into(), value.into()])
-            .map(drop)
+        tx.execute(INSERT_LABEL, &[session.into(), key.into(), value.into()]).map(drop)
     })
 }

@@ -19,10 +19,7 @@ const BUSY: Duration = Duration::from_secs(30);
 pub(crate) fn copy_database(source: &Path, target: &Path) -> Result<(), StoreError> {
     if target.exists() {
         let operation = format!("write backup {}", target.display());
-        return Err(StoreError::backend(
-            operation,
-            "a file of that name exists already",
-        ));
+        return Err(StoreError::backend(operation, "a file of that name exists already"));
     }
     let partial = beside(target, ".partial");
     let done = copy(source, &partial).and_then(|()| finish(&partial, target));
@@ -47,13 +44,10 @@ fn copy(source: &Path, partial: &Path) -> Result<(), StoreError> {
     let map = |error| error::map(error, partial, "write backup");
     {
         let backup = Backup::new(&from, &mut to).map_err(map)?;
-        backup
-            .run_to_completion(STEP_PAGES, Duration::ZERO, None)
-            .map_err(map)?;
+        backup.run_to_completion(STEP_PAGES, Duration::ZERO, None).map_err(map)?;
     }
     // The copy is one file: no WAL beside it that could be forgotten.
-    to.execute_batch("PRAGMA journal_mode = DELETE")
-        .map_err(map)?;
+    to.execute_batch("PRAGMA journal_mode = DELETE").map_err(map)?;
     verify(&to, partial)
 }
 
@@ -65,19 +59,12 @@ pub(crate) fn verify(connection: &Connection, path: &Path) -> Result<(), StoreEr
     if found == "ok" {
         return Ok(());
     }
-    Err(StoreError::corrupt(
-        format!("database {}", path.display()),
-        found,
-    ))
+    Err(StoreError::corrupt(format!("database {}", path.display()), found))
 }
 
 fn finish(partial: &Path, target: &Path) -> Result<(), StoreError> {
     let failed = |error| StoreError::backend(format!("write backup {}", target.display()), error);
-    fs::OpenOptions::new()
-        .write(true)
-        .open(partial)
-        .and_then(|f| f.sync_all())
-        .map_err(failed)?;
+    fs::OpenOptions::new().write(true).open(partial).and_then(|f| f.sync_all()).map_err(failed)?;
     fs::rename(partial, target).map_err(failed)?;
     sync_directory(target).map_err(failed)
 }
@@ -86,11 +73,7 @@ fn finish(partial: &Path, target: &Path) -> Result<(), StoreError> {
 pub(crate) fn sync_directory(path: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     if let Some(directory) = path.parent() {
-        let directory = if directory.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            directory
-        };
+        let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
         return fs::File::open(directory)?.sync_all();
     }
     Ok(())

@@ -11,9 +11,9 @@ const RETRY_AFTER: Duration = Duration::from_millis(200);
 /// The error of `operation` on the database at `path`.
 pub(crate) fn map(error: rusqlite::Error, path: &Path, operation: &str) -> StoreError {
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy {
-            retry_after: RETRY_AFTER,
-        },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            StoreError::Busy { retry_after: RETRY_AFTER }
+        }
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             StoreError::corrupt(format!("database {}", path.display()), error)
         }

@@ -75,34 +75,25 @@ impl Engine {
     /// Gives unused pages back to the file system in small transactions, then empties the WAL.
     pub(crate) async fn compact(&self) -> Result<CompactReport, StoreError> {
         let bytes_before = self.stats()?.bytes;
-        let incremental = self
-            .pool
-            .with(|connection| self.pragma(connection, "auto_vacuum"))?;
+        let incremental = self.pool.with(|connection| self.pragma(connection, "auto_vacuum"))?;
         if incremental == 0 {
             // Made by a program that did not ask for it: this once, the whole file is rewritten.
             self.run("PRAGMA auto_vacuum = INCREMENTAL; VACUUM")?;
         }
         loop {
-            let left = self
-                .pool
-                .with(|connection| self.pragma(connection, "freelist_count"))?;
+            let left = self.pool.with(|connection| self.pragma(connection, "freelist_count"))?;
             if left == 0 {
                 break;
             }
             self.write(Box::new(free_some)).await?;
         }
         self.run("PRAGMA wal_checkpoint(TRUNCATE)")?;
-        Ok(CompactReport {
-            bytes_before,
-            bytes_after: self.stats()?.bytes,
-        })
+        Ok(CompactReport { bytes_before, bytes_after: self.stats()?.bytes })
     }
 
     fn run(&self, sql: &str) -> Result<(), StoreError> {
         self.pool.with(|connection| {
-            connection
-                .execute_batch(sql)
-                .map_err(|error| error::map(error, self.path(), "compact"))
+            connection.execute_batch(sql).map_err(|error| error::map(error, self.path(), "compact"))
         })
     }
 }
@@ -190,13 +181,10 @@ fn overwrite(from: &Connection, path: &Path) -> Result<(), StoreError> {
     let mut to = open(path, Missing::Refuse, BUSY)?;
     let map = |error| error::map(error, path, "restore");
     // Synced by the commit: nobody is waiting behind this one.
-    to.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
-        .map_err(map)?;
+    to.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL").map_err(map)?;
     {
         let backup = Backup::new(from, &mut to).map_err(map)?;
-        backup
-            .run_to_completion(i32::MAX, Duration::ZERO, None)
-            .map_err(map)?;
+        backup.run_to_completion(i32::MAX, Duration::ZERO, None).map_err(map)?;
     }
     verify(&to, path)
 }

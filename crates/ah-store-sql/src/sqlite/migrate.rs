@@ -61,11 +61,7 @@ pub(crate) fn identify(connection: &Connection, path: &Path) -> Result<i64, Stor
     let version: i64 = pragma(connection, "user_version").map_err(map)?;
     if version > SCHEMA_VERSION {
         let what = format!("database {}", path.display());
-        return Err(StoreError::Newer {
-            what,
-            found: version,
-            supported: SCHEMA_VERSION,
-        });
+        return Err(StoreError::Newer { what, found: version, supported: SCHEMA_VERSION });
     }
     let application_id: i64 = pragma(connection, "application_id").map_err(map)?;
     let is_ours = match version {
@@ -78,10 +74,7 @@ pub(crate) fn identify(connection: &Connection, path: &Path) -> Result<i64, Stor
         return Ok(version);
     }
     let what = format!("database {}", path.display());
-    Err(StoreError::corrupt(
-        what,
-        "it belongs to another program, or was never finished",
-    ))
+    Err(StoreError::corrupt(what, "it belongs to another program, or was never finished"))
 }
 
 fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
@@ -89,9 +82,7 @@ fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
 }
 
 fn is_empty(connection: &Connection) -> rusqlite::Result<bool> {
-    connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| {
-        row.get(0)
-    })
+    connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))
 }
 
 fn has_sessions(connection: &Connection) -> rusqlite::Result<bool> {
@@ -102,12 +93,9 @@ fn has_sessions(connection: &Connection) -> rusqlite::Result<bool> {
 fn migrate(connection: &Connection, path: &Path, now: Timestamp) -> Result<Upgrade, StoreError> {
     let map = |error| error::map(error, path, "upgrade");
     // Takes effect on an empty file only: lets space be given back without rewriting the file.
-    connection
-        .execute_batch("PRAGMA auto_vacuum = INCREMENTAL")
-        .map_err(map)?;
-    let mode: String = connection
-        .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
-        .map_err(map)?;
+    connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL").map_err(map)?;
+    let mode: String =
+        connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(map)?;
     if mode != "wal" {
         return Err(StoreError::backend(
             format!("use database {}", path.display()),
@@ -116,21 +104,15 @@ fn migrate(connection: &Connection, path: &Path, now: Timestamp) -> Result<Upgra
     }
     // Tables are rebuilt: references are checked at the end instead of at every step, and this
     // cannot be switched inside the transaction.
-    connection
-        .execute_batch("PRAGMA foreign_keys = OFF; BEGIN EXCLUSIVE")
-        .map_err(map)?;
+    connection.execute_batch("PRAGMA foreign_keys = OFF; BEGIN EXCLUSIVE").map_err(map)?;
     let done = migrate_inside(connection, path, now);
     let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
     let ended = connection.execute_batch(end).map_err(map);
-    connection
-        .execute_batch("PRAGMA foreign_keys = ON")
-        .map_err(map)?;
+    connection.execute_batch("PRAGMA foreign_keys = ON").map_err(map)?;
     let upgrade = done?;
     ended?;
     // The commit itself must be on disk before anything is acknowledged on top of it.
-    connection
-        .execute_batch("PRAGMA wal_checkpoint(PASSIVE)")
-        .map_err(map)?;
+    connection.execute_batch("PRAGMA wal_checkpoint(PASSIVE)").map_err(map)?;
     Ok(upgrade)
 }
 
@@ -149,16 +131,11 @@ fn migrate_inside(
     for step in pending(from) {
         apply(connection, step, from, now).map_err(|error| {
             let step = format!("step {}__{}", step.version, step.name);
-            StoreError::backend(
-                format!("upgrade database {} ({step})", path.display()),
-                error,
-            )
+            StoreError::backend(format!("upgrade database {} ({step})", path.display()), error)
         })?;
     }
     let broken: i64 = connection
-        .query_row("SELECT count(*) FROM pragma_foreign_key_check", [], |row| {
-            row.get(0)
-        })
+        .query_row("SELECT count(*) FROM pragma_foreign_key_check", [], |row| row.get(0))
         .map_err(map)?;
     if broken > 0 {
         let what = format!("database {}", path.display());
@@ -177,12 +154,8 @@ fn apply(
     connection.execute_batch(step.sqlite)?;
     if step.version == RECORDED_FROM {
         // A database that came with older steps has them recorded now.
-        let earlier = MIGRATIONS
-            .iter()
-            .filter(|earlier| earlier.version < step.version);
-        earlier
-            .filter(|_| from < RECORDED_FROM)
-            .try_for_each(|e| record(connection, e, now))?;
+        let earlier = MIGRATIONS.iter().filter(|earlier| earlier.version < step.version);
+        earlier.filter(|_| from < RECORDED_FROM).try_for_each(|e| record(connection, e, now))?;
     }
     if step.version >= RECORDED_FROM {
         record(connection, step, now)?;
@@ -191,12 +164,7 @@ fn apply(
 }
 
 fn record(connection: &Connection, step: &Migration, now: Timestamp) -> rusqlite::Result<()> {
-    let values = (
-        step.version,
-        step.name,
-        checksum(step.sqlite),
-        now.to_string(),
-    );
+    let values = (step.version, step.name, checksum(step.sqlite), now.to_string());
     connection.execute(RECORD, values).map(drop)
 }
 

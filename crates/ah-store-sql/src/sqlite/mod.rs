@@ -47,11 +47,7 @@ impl SqliteOptions {
     /// The database at `path` with the safe settings.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let (durability, busy_timeout) = (Durability::Full, Duration::from_secs(10));
-        Self {
-            path: path.into(),
-            durability,
-            busy_timeout,
-        }
+        Self { path: path.into(), durability, busy_timeout }
     }
 }
 
@@ -67,26 +63,14 @@ impl Engine {
         options: SqliteOptions,
         now: Timestamp,
     ) -> Result<(Self, Upgrade), StoreError> {
-        let SqliteOptions {
-            path,
-            durability,
-            busy_timeout,
-        } = options;
+        let SqliteOptions { path, durability, busy_timeout } = options;
         let lock = migrate::prepare(&path)?;
         let (connection, upgrade) = migrate::open_current(&path, &lock, busy_timeout, now)?;
         let hub = Hub::new();
         let wal = Wal::new(&path, durability);
         let pool = Arc::new(Pool::new(path, busy_timeout, connection));
         let writer = Writer::new(Arc::clone(&pool), lock, wal, hub.clone());
-        Ok((
-            Self {
-                pool,
-                writer,
-                hub,
-                poll: Arc::default(),
-            },
-            upgrade,
-        ))
+        Ok((Self { pool, writer, hub, poll: Arc::default() }, upgrade))
     }
 
     pub(crate) async fn write(&self, job: Job) -> Result<(), StoreError> {
@@ -98,9 +82,7 @@ impl Engine {
         let path = self.pool.path.as_path();
         self.pool.with(|connection| {
             let run = |sql| {
-                let done = connection
-                    .prepare_cached(sql)
-                    .and_then(|mut s| s.raw_execute());
+                let done = connection.prepare_cached(sql).and_then(|mut s| s.raw_execute());
                 done.map_err(|error| error::map(error, path, "read"))
             };
             run("BEGIN")?;

@@ -85,10 +85,9 @@ pub(crate) fn create_private_file(path: &Path) -> Result<(), StoreError> {
     match options.open(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(StoreError::backend(
-            format!("create database {}", path.display()),
-            error,
-        )),
+        Err(error) => {
+            Err(StoreError::backend(format!("create database {}", path.display()), error))
+        }
     }
 }
 
@@ -136,14 +135,7 @@ mod tests {
     fn network_file_systems_are_known_by_their_magic() {
         assert_eq!(network_file_system(0x6969), Some("NFS"));
         assert_eq!(network_file_system(0xff53_4d42), Some("SMB"));
-        for local in [
-            0xef53,
-            0x9123_683e,
-            0x5846_5342,
-            0x0102_1994,
-            0x794c_7630,
-            0x2fc1_2fc1,
-        ] {
+        for local in [0xef53, 0x9123_683e, 0x5846_5342, 0x0102_1994, 0x794c_7630, 0x2fc1_2fc1] {
             assert_eq!(network_file_system(local), None);
         }
     }

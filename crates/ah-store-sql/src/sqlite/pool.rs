@@ -27,16 +27,8 @@ struct State {
 impl Pool {
     /// A pool that begins with `first`, already opened and migrated.
     pub(crate) fn new(path: PathBuf, busy_timeout: Duration, first: Connection) -> Self {
-        let state = State {
-            idle: vec![first],
-            open: 1,
-        };
-        Self {
-            path,
-            busy_timeout,
-            state: Mutex::new(state),
-            returned: Condvar::new(),
-        }
+        let state = State { idle: vec![first], open: 1 };
+        Self { path, busy_timeout, state: Mutex::new(state), returned: Condvar::new() }
     }
 
     /// Lends a connection to `work`.
@@ -44,16 +36,10 @@ impl Pool {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let lease = Lease {
-            pool: self,
-            connection: Some(self.take()?),
-        };
+        let lease = Lease { pool: self, connection: Some(self.take()?) };
         match &lease.connection {
             Some(connection) => work(connection),
-            None => Err(StoreError::backend(
-                "use a connection",
-                "it was returned already",
-            )),
+            None => Err(StoreError::backend("use a connection", "it was returned already")),
         }
     }
 
@@ -67,17 +53,11 @@ impl Pool {
                 state.open += 1;
                 break;
             }
-            state = self
-                .returned
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         drop(state);
         open(&self.path, Missing::Refuse, self.busy_timeout).inspect_err(|_| {
-            self.state
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .open -= 1;
+            self.state.lock().unwrap_or_else(PoisonError::into_inner).open -= 1;
             self.returned.notify_one();
         })
     }
@@ -91,11 +71,7 @@ struct Lease<'a> {
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        let mut state = self
-            .pool
-            .state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.pool.state.lock().unwrap_or_else(PoisonError::into_inner);
         match self.connection.take() {
             // A transaction left open by a panic must not be seen by the next user.
             Some(connection)

@@ -39,10 +39,7 @@ impl QueueLock {
         let file = options.open(&path).map_err(|error| {
             StoreError::backend(format!("open lock file {}", path.display()), error)
         })?;
-        Ok(Self {
-            path,
-            file: Mutex::new(file),
-        })
+        Ok(Self { path, file: Mutex::new(file) })
     }
 
     /// Takes the lock if nobody has it.
@@ -71,9 +68,7 @@ impl QueueLock {
                 return Ok(turn);
             }
             if start.elapsed() >= timeout {
-                return Err(StoreError::Busy {
-                    retry_after: timeout,
-                });
+                return Err(StoreError::Busy { retry_after: timeout });
             }
             std::thread::sleep(LOOK_AGAIN);
         }

@@ -17,13 +17,8 @@ pub(crate) struct SqliteTx<'a> {
 
 impl SqliteTx<'_> {
     fn prepare(&self, sql: &str) -> Result<CachedStatement<'_>, StoreError> {
-        debug_assert!(
-            parameters_in_order(sql),
-            "parameters out of order in: {sql}"
-        );
-        self.connection
-            .prepare_cached(sql)
-            .map_err(|error| self.map(error))
+        debug_assert!(parameters_in_order(sql), "parameters out of order in: {sql}");
+        self.connection.prepare_cached(sql).map_err(|error| self.map(error))
     }
 
     fn map(&self, error: rusqlite::Error) -> StoreError {
@@ -36,9 +31,7 @@ impl SqliteTx<'_> {
         params: &[Param<'_>],
     ) -> Result<(), StoreError> {
         for (index, param) in params.iter().enumerate() {
-            statement
-                .raw_bind_parameter(index + 1, param)
-                .map_err(|error| self.map(error))?;
+            statement.raw_bind_parameter(index + 1, param).map_err(|error| self.map(error))?;
         }
         Ok(())
     }
@@ -80,9 +73,7 @@ impl Tx for SqliteTx<'_> {
         rows: &mut dyn Iterator<Item = Vec<Param<'_>>>,
     ) -> Result<(), StoreError> {
         let names: Vec<_> = columns.iter().map(|column| column.name()).collect();
-        let marks: Vec<_> = (1..=names.len())
-            .map(|number| format!("${number}"))
-            .collect();
+        let marks: Vec<_> = (1..=names.len()).map(|number| format!("${number}")).collect();
         let (names, marks) = (names.join(", "), marks.join(", "));
         let mut statement =
             self.prepare(&format!("INSERT INTO {table} ({names}) VALUES ({marks})"))?;
@@ -110,9 +101,7 @@ struct SqliteRow<'a>(&'a rusqlite::Row<'a>);
 
 impl SqliteRow<'_> {
     fn value(&self, column: usize) -> Result<ValueRef<'_>, StoreError> {
-        self.0
-            .get_ref(column)
-            .map_err(|error| StoreError::corrupt("stored row", error))
+        self.0.get_ref(column).map_err(|error| StoreError::corrupt("stored row", error))
     }
 
     fn unexpected(&self, column: usize, found: Type) -> StoreError {

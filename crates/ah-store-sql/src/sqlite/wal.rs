@@ -34,11 +34,7 @@ impl Wal {
     pub(crate) fn new(database: &Path, durability: Durability) -> Self {
         let mut name = database.as_os_str().to_owned();
         name.push("-wal");
-        Self {
-            path: PathBuf::from(name),
-            durability,
-            file: OnceLock::new(),
-        }
+        Self { path: PathBuf::from(name), durability, file: OnceLock::new() }
     }
 
     /// Returns once every commit made before the call is on disk.
@@ -51,11 +47,8 @@ impl Wal {
         let file = match self.file.get() {
             Some(file) => file,
             None => {
-                let file = OpenOptions::new()
-                    .read(true)
-                    .write(true)
-                    .open(&self.path)
-                    .map_err(failed)?;
+                let file =
+                    OpenOptions::new().read(true).write(true).open(&self.path).map_err(failed)?;
                 self.file.get_or_init(|| file)
             }
         };

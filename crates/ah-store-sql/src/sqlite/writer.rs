@@ -57,15 +57,7 @@ pub(crate) struct Writer {
 impl Writer {
     pub(crate) fn new(pool: Arc<Pool>, lock: QueueLock, wal: Wal, hub: Hub) -> Arc<Self> {
         let (queue, changed, closing) = (Mutex::default(), Condvar::new(), Condvar::new());
-        Arc::new(Self {
-            pool,
-            lock,
-            wal,
-            hub,
-            queue,
-            changed,
-            closing,
-        })
+        Arc::new(Self { pool, lock, wal, hub, queue, changed, closing })
     }
 
     /// Runs `job` in a transaction and returns once it is durable.
@@ -77,11 +69,7 @@ impl Writer {
         let (answer, answered) = oneshot::channel();
         {
             let mut queue = self.queue();
-            queue.waiting.push_back(Waiting {
-                job,
-                since: Instant::now(),
-                answer,
-            });
+            queue.waiting.push_back(Waiting { job, since: Instant::now(), answer });
             self.start_threads(&mut queue)?;
         }
         self.changed.notify_one();
@@ -125,11 +113,7 @@ impl Writer {
     fn commit(&self, turn: Turn<'_>, work: impl FnOnce(&Connection, &Path) -> Answer) -> Answer {
         let path = self.pool.path.as_path();
         self.pool.with(|connection| {
-            let run = |sql| {
-                connection
-                    .prepare_cached(sql)
-                    .and_then(|mut s| s.raw_execute())
-            };
+            let run = |sql| connection.prepare_cached(sql).and_then(|mut s| s.raw_execute());
             let failed = |error| error::map(error, path, "write to");
             run("BEGIN IMMEDIATE").map_err(failed)?;
             let done = work(connection, path).and_then(|()| run("COMMIT").map_err(failed));
@@ -149,9 +133,7 @@ impl Writer {
     }
 
     fn wait<'a>(&self, queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
-        self.changed
-            .wait(queue)
-            .unwrap_or_else(PoisonError::into_inner)
+        self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner)
     }
 
     fn start_threads(self: &Arc<Self>, queue: &mut Queue) -> Result<(), StoreError> {
@@ -162,16 +144,10 @@ impl Writer {
         let failed = |error| StoreError::backend("start the writer thread", error);
         let writer = Arc::clone(self);
         let serve = move || writer.serve();
-        std::thread::Builder::new()
-            .name("ah-writer".into())
-            .spawn(serve)
-            .map_err(failed)?;
+        std::thread::Builder::new().name("ah-writer".into()).spawn(serve).map_err(failed)?;
         let writer = Arc::clone(self);
         let watch = move || writer.refuse_late();
-        std::thread::Builder::new()
-            .name("ah-watchdog".into())
-            .spawn(watch)
-            .map_err(failed)?;
+        std::thread::Builder::new().name("ah-watchdog".into()).spawn(watch).map_err(failed)?;
         Ok(())
     }
 
@@ -234,15 +210,9 @@ impl Writer {
         while !queue.closed {
             let waited = self.closing.wait_timeout(queue, WATCHDOG_STEP);
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
-            while queue
-                .waiting
-                .front()
-                .is_some_and(|first| first.since.elapsed() >= limit)
-            {
+            while queue.waiting.front().is_some_and(|first| first.since.elapsed() >= limit) {
                 if let Some(late) = queue.waiting.pop_front() {
-                    let _ = late
-                        .answer
-                        .send(Err(StoreError::Busy { retry_after: limit }));
+                    let _ = late.answer.send(Err(StoreError::Busy { retry_after: limit }));
                 }
             }
         }
@@ -266,9 +236,7 @@ impl Drop for Release<'_> {
 /// rolled everything back itself, as it does when the disk is full.
 fn run_apart(connection: &Connection, path: &Path, job: &mut Job) -> Result<Answer, StoreError> {
     let run = |sql| {
-        let done = connection
-            .prepare_cached(sql)
-            .and_then(|mut s| s.raw_execute());
+        let done = connection.prepare_cached(sql).and_then(|mut s| s.raw_execute());
         done.map_err(|error| error::map(error, path, "write to"))
     };
     run("SAVEPOINT job")?;
@@ -288,9 +256,7 @@ fn run_apart(connection: &Connection, path: &Path, job: &mut Job) -> Result<Answ
 fn refuse(batch: Vec<Waiting>, error: &StoreError) {
     for waiting in batch {
         let copy = match error {
-            StoreError::Busy { retry_after } => StoreError::Busy {
-                retry_after: *retry_after,
-            },
+            StoreError::Busy { retry_after } => StoreError::Busy { retry_after: *retry_after },
             StoreError::Corrupt { what, source } => {
                 StoreError::corrupt(what.clone(), source.to_string())
             }

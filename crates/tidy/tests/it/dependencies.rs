@@ -11,9 +11,7 @@ const FILE: &str = "ARCHITECTURE.md";
 fn every_dependency_has_a_line_in_the_architecture() {
     let manifest = Manifest::read("");
     let architecture = tree::read(FILE);
-    let dependencies = manifest
-        .value(&["workspace", "dependencies"])
-        .and_then(Value::as_table);
+    let dependencies = manifest.value(&["workspace", "dependencies"]).and_then(Value::as_table);
     let missing: Vec<String> = dependencies
         .into_iter()
         .flat_map(|table| table.keys())

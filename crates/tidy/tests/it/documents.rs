@@ -7,10 +7,7 @@ use crate::tree::{self, assert_none};
 #[test]
 fn links_to_local_files_resolve() {
     let mut broken = Vec::new();
-    for path in tree::files("")
-        .into_iter()
-        .filter(|path| path.ends_with(".md"))
-    {
+    for path in tree::files("").into_iter().filter(|path| path.ends_with(".md")) {
         let folder = Path::new(&path).parent().unwrap_or(Path::new(""));
         for (line, target) in links(&tree::read(&path)) {
             if !tree::root().join(folder).join(&target).exists() {
@@ -40,17 +37,10 @@ fn links(text: &str) -> Vec<(usize, String)> {
             continue;
         }
         let prose: String = line.split('`').step_by(2).collect();
-        let targets = prose
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| rest.split([')', ' ']).next());
+        let targets = prose.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
         let files = targets.filter(|target| !target.contains(':'));
         let files = files.filter_map(|target| target.split('#').next());
-        found.extend(
-            files
-                .filter(|file| !file.is_empty())
-                .map(|file| (number + 1, file.into())),
-        );
+        found.extend(files.filter(|file| !file.is_empty()).map(|file| (number + 1, file.into())));
     }
     found
 }

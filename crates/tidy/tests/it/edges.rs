@@ -58,12 +58,7 @@ const ROOMS: &[Room] = &[
         tests_use: TESTED,
         never: &["axum", "clap"],
     },
-    Room {
-        name: "ah-bundle",
-        uses: &["ah-model"],
-        tests_use: TESTED,
-        never: &["tokio", "clap"],
-    },
+    Room { name: "ah-bundle", uses: &["ah-model"], tests_use: TESTED, never: &["tokio", "clap"] },
     Room {
         name: "ah-import",
         uses: &["ah-model", "ah-store"],
@@ -92,12 +87,7 @@ const ROOMS: &[Room] = &[
         tests_use: TESTED,
         never: &[],
     },
-    Room {
-        name: "tidy",
-        uses: &[],
-        tests_use: &[],
-        never: &[],
-    },
+    Room { name: "tidy", uses: &[], tests_use: &[], never: &[] },
 ];
 
 /// Database drivers, and the only crates that may name them.
@@ -152,9 +142,7 @@ fn database_drivers_stay_in_the_rooms_that_open_databases() {
     assert_none(
         "DRIVERS does not list it",
         &offenders(|room, dependency| {
-            let confined = DRIVERS
-                .iter()
-                .any(|(driver, ..)| *driver == dependency.name);
+            let confined = DRIVERS.iter().any(|(driver, ..)| *driver == dependency.name);
             confined && !DRIVERS.contains(&(dependency.name, dependency.kind, room.name))
         }),
     );
@@ -167,20 +155,11 @@ fn tidy_and_xtask_stay_light() {
     };
     let tidy = Manifest::read("crates/tidy");
     let xtask = Manifest::read("xtask");
-    let heavy = tidy
-        .dependencies()
-        .into_iter()
-        .filter(|dependency| !allowed(dependency));
+    let heavy = tidy.dependencies().into_iter().filter(|dependency| !allowed(dependency));
     let heavy = heavy.map(|dependency| tidy.place(dependency.name));
-    let any = xtask
-        .dependencies()
-        .into_iter()
-        .map(|dependency| xtask.place(dependency.name));
+    let any = xtask.dependencies().into_iter().map(|dependency| xtask.place(dependency.name));
     let offenders: Vec<String> = heavy.chain(any).collect();
-    assert_none(
-        "tidy tests with toml and sha2, xtask has the standard library",
-        &offenders,
-    );
+    assert_none("tidy tests with toml and sha2, xtask has the standard library", &offenders);
 }
 
 /// The dependencies of listed crates that `is_wrong` picks out.
@@ -193,12 +172,7 @@ fn offenders(is_wrong: impl Fn(&Room, &Dependency<'_>) -> bool) -> Vec<String> {
         let wrong = manifest.dependencies().into_iter();
         let wrong = wrong.filter(|dependency| is_wrong(room, dependency));
         found.extend(wrong.map(|dependency| {
-            format!(
-                "{}: {} -> {}",
-                manifest.place(dependency.name),
-                room.name,
-                dependency.name
-            )
+            format!("{}: {} -> {}", manifest.place(dependency.name), room.name, dependency.name)
         }));
     }
     found

@@ -37,16 +37,11 @@ fn every_crate_has_one_integration_test_binary() {
     let mut offenders = Vec::new();
     for folder in tree::members() {
         let tests = format!("{folder}/tests");
-        let others = tree::entries(&tests)
-            .into_iter()
-            .filter(|name| name != "it");
+        let others = tree::entries(&tests).into_iter().filter(|name| name != "it");
         offenders.extend(others.map(|name| format!("{tests}/{name}:1")));
         if tree::exists(&format!("{tests}/it")) && !tree::exists(&format!("{tests}/it/main.rs")) {
             offenders.push(format!("{tests}/it/main.rs:1: missing"));
         }
     }
-    assert_none(
-        "each more is one more link; put it below tests/it",
-        &offenders,
-    );
+    assert_none("each more is one more link; put it below tests/it", &offenders);
 }

@@ -37,10 +37,7 @@ fn heavy_crates_are_locked_in_one_major_version() {
     let mut majors: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     let packages = packages();
     for package in &packages {
-        majors
-            .entry(text(package, "name"))
-            .or_default()
-            .insert(major(text(package, "version")));
+        majors.entry(text(package, "name")).or_default().insert(major(text(package, "version")));
     }
     let twice = |name: &str| majors.get(name).is_some_and(|majors| majors.len() > 1);
     let offenders = locked(|package| {
@@ -75,10 +72,7 @@ fn locked(is_wrong: impl Fn(&Table) -> bool) -> Vec<String> {
             format!("version = \"{}\"", text(package, "version")),
         ];
         let lines: Vec<&str> = lines.lines().collect();
-        1 + lines
-            .windows(2)
-            .position(|pair| pair == wanted)
-            .unwrap_or(0)
+        1 + lines.windows(2).position(|pair| pair == wanted).unwrap_or(0)
     };
     packages()
         .iter()
@@ -91,14 +85,9 @@ fn locked(is_wrong: impl Fn(&Table) -> bool) -> Vec<String> {
 }
 
 fn packages() -> Vec<Table> {
-    let lock: Table = tree::read("Cargo.lock")
-        .parse()
-        .unwrap_or_else(|error| panic!("Cargo.lock: {error}"));
-    let packages = lock
-        .get("package")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
+    let lock: Table =
+        tree::read("Cargo.lock").parse().unwrap_or_else(|error| panic!("Cargo.lock: {error}"));
+    let packages = lock.get("package").and_then(Value::as_array).into_iter().flatten();
     packages.filter_map(Value::as_table).cloned().collect()
 }
 

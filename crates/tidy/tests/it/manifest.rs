@@ -33,17 +33,12 @@ impl Manifest {
             format!("{folder}/Cargo.toml")
         };
         let text = tree::read(&path);
-        let table = text
-            .parse()
-            .unwrap_or_else(|error| panic!("{path}: {error}"));
+        let table = text.parse().unwrap_or_else(|error| panic!("{path}: {error}"));
         Self { path, text, table }
     }
 
     pub(crate) fn members() -> Vec<Self> {
-        tree::members()
-            .iter()
-            .map(|folder| Self::read(folder))
-            .collect()
+        tree::members().iter().map(|folder| Self::read(folder)).collect()
     }
 
     /// The crate's name.
@@ -54,29 +49,19 @@ impl Manifest {
 
     pub(crate) fn value(&self, keys: &[&str]) -> Option<&Value> {
         let (first, rest) = keys.split_first()?;
-        rest.iter()
-            .try_fold(self.table.get(*first)?, |value, key| value.get(*key))
+        rest.iter().try_fold(self.table.get(*first)?, |value, key| value.get(*key))
     }
 
     /// Every dependency, those of single platforms included.
     pub(crate) fn dependencies(&self) -> Vec<Dependency<'_>> {
         let targets = self.table.get("target").and_then(Value::as_table);
-        let platforms = targets
-            .into_iter()
-            .flat_map(Table::values)
-            .filter_map(Value::as_table);
-        platforms
-            .chain([&self.table])
-            .flat_map(dependencies_of)
-            .collect()
+        let platforms = targets.into_iter().flat_map(Table::values).filter_map(Value::as_table);
+        platforms.chain([&self.table]).flat_map(dependencies_of).collect()
     }
 
     /// `path:line` of the first line that starts with `key`, else of the file.
     pub(crate) fn place(&self, key: &str) -> String {
-        let line = self
-            .text
-            .lines()
-            .position(|line| line.trim_start().starts_with(key));
+        let line = self.text.lines().position(|line| line.trim_start().starts_with(key));
         format!("{}:{}", self.path, line.unwrap_or(0) + 1)
     }
 }
@@ -89,11 +74,7 @@ fn dependencies_of(table: &Table) -> Vec<Dependency<'_>> {
     ];
     let mut found = Vec::new();
     for (section, kind) in sections {
-        let listed = table
-            .get(section)
-            .and_then(Value::as_table)
-            .into_iter()
-            .flatten();
+        let listed = table.get(section).and_then(Value::as_table).into_iter().flatten();
         found.extend(listed.map(|(name, value)| Dependency { name, kind, value }));
     }
     found

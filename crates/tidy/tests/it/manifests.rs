@@ -20,11 +20,7 @@ fn members_inherit_their_package_keys_and_lints() {
     for manifest in Manifest::members() {
         let absent = |keys: &&&[&str]| manifest.value(keys) != Some(&Value::Boolean(true));
         missing.extend(INHERITED.iter().filter(absent).map(|keys| {
-            format!(
-                "{}: {} = true",
-                manifest.place(&format!("[{}]", keys[0])),
-                keys.join(".")
-            )
+            format!("{}: {} = true", manifest.place(&format!("[{}]", keys[0])), keys.join("."))
         }));
     }
     assert_none("missing", &missing);
@@ -46,9 +42,7 @@ fn members_take_every_dependency_from_the_workspace() {
 #[test]
 fn the_workspace_takes_others_by_version_and_ours_by_path() {
     let manifest = Manifest::read("");
-    let dependencies = manifest
-        .value(&["workspace", "dependencies"])
-        .and_then(Value::as_table);
+    let dependencies = manifest.value(&["workspace", "dependencies"]).and_then(Value::as_table);
     let offenders: Vec<String> = dependencies
         .into_iter()
         .flatten()
@@ -60,10 +54,7 @@ fn the_workspace_takes_others_by_version_and_ours_by_path() {
         })
         .map(|(name, _)| manifest.place(name))
         .collect();
-    assert_none(
-        "a version for others, a path for ours, never git",
-        &offenders,
-    );
+    assert_none("a version for others, a path for ours, never git", &offenders);
 }
 
 #[test]
@@ -75,8 +66,5 @@ fn libraries_turn_doctests_off() {
         .filter(|manifest| manifest.value(&["lib", "doctest"]) != Some(&Value::Boolean(false)))
         .map(|manifest| manifest.place("[lib]"))
         .collect();
-    assert_none(
-        "`cargo xtask test` runs no doctests: set doctest = false",
-        &offenders,
-    );
+    assert_none("`cargo xtask test` runs no doctests: set doctest = false", &offenders);
 }

@@ -16,9 +16,7 @@ fn both_engines_have_the_same_migrations() {
     assert!(!sqlite.is_empty(), "{FOLDER}/sqlite holds no migration");
     let missing = |from: &[String], to: &[String], engine: &str| -> Vec<String> {
         let alone = from.iter().filter(|name| !to.contains(name));
-        alone
-            .map(|name| format!("{FOLDER}/{engine}/{name}:1"))
-            .collect()
+        alone.map(|name| format!("{FOLDER}/{engine}/{name}:1")).collect()
     };
     let mut holes = missing(&sqlite, &postgres, "postgres");
     holes.extend(missing(&postgres, &sqlite, "sqlite"));
@@ -44,11 +42,7 @@ fn migrations_are_numbered_from_one_without_a_gap() {
 #[test]
 fn landed_migrations_are_frozen() {
     let path = format!("{FOLDER}/CHECKSUMS");
-    let text = if tree::exists(&path) {
-        tree::read(&path)
-    } else {
-        String::new()
-    };
+    let text = if tree::exists(&path) { tree::read(&path) } else { String::new() };
     let mut listed: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
     let mut offenders = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -71,11 +65,7 @@ fn landed_migrations_are_frozen() {
             }
         }
     }
-    offenders.extend(
-        listed
-            .iter()
-            .map(|(file, (line, _))| format!("{path}:{line}: no {file}")),
-    );
+    offenders.extend(listed.iter().map(|(file, (line, _))| format!("{path}:{line}: no {file}")));
     assert_none(
         "a landed migration is frozen, write the next number; \
          for a new file run `cargo xtask freeze-migrations`",
@@ -86,14 +76,7 @@ fn landed_migrations_are_frozen() {
 #[test]
 fn migration_names_are_checked_strictly() {
     assert_eq!(number("12__add_runs.sql"), Some(12));
-    for wrong in [
-        "012__a.sql",
-        "1_a.sql",
-        "1__A.sql",
-        "1__.sql",
-        "1__a.txt",
-        "x__a.sql",
-    ] {
+    for wrong in ["012__a.sql", "1_a.sql", "1__A.sql", "1__.sql", "1__a.txt", "x__a.sql"] {
         assert_eq!(number(wrong), None, "{wrong}");
     }
 }
@@ -106,16 +89,12 @@ fn number(name: &str) -> Option<u32> {
     let (digits, description) = name.strip_suffix(".sql")?.split_once("__")?;
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let plain = !description.is_empty() && description.chars().all(is_plain);
-    (plain && !digits.starts_with('0'))
-        .then(|| digits.parse().ok())
-        .flatten()
+    (plain && !digits.starts_with('0')).then(|| digits.parse().ok()).flatten()
 }
 
 fn sha256(text: &str) -> String {
-    Sha256::digest(text.as_bytes())
-        .iter()
-        .fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
+    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }

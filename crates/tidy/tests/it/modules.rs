@@ -18,11 +18,7 @@ fn every_rust_file_is_reachable_by_a_mod_declaration() {
             reach(&root, parent(&root), &mut reached);
         }
         let files = tree::rust_files(&member).into_iter();
-        dead.extend(
-            files
-                .filter(|file| !reached.contains(file))
-                .map(|file| format!("{file}:1")),
-        );
+        dead.extend(files.filter(|file| !reached.contains(file)).map(|file| format!("{file}:1")));
     }
     assert_none("no `mod` names it", &dead);
 }
@@ -35,10 +31,7 @@ fn declarations_are_found_in_nested_modules() {
 }
 
 fn roots(member: &str) -> Vec<String> {
-    let mut roots: Vec<String> = ROOT_FILES
-        .iter()
-        .map(|file| format!("{member}/{file}"))
-        .collect();
+    let mut roots: Vec<String> = ROOT_FILES.iter().map(|file| format!("{member}/{file}")).collect();
     for folder in ROOT_FOLDERS {
         for name in tree::entries(&format!("{member}/{folder}")) {
             roots.push(format!("{member}/{folder}/{name}"));
@@ -92,9 +85,7 @@ fn tokens(code: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         rest = rest.trim_start();
         let first = rest.chars().next()?;
-        let word = rest
-            .find(|character| !is_word(character))
-            .unwrap_or(rest.len());
+        let word = rest.find(|character| !is_word(character)).unwrap_or(rest.len());
         let (token, after) = rest.split_at(word.max(first.len_utf8()));
         rest = after;
         Some(token)

@@ -33,10 +33,7 @@ impl Source {
         while lexer.position < lexer.characters.len() {
             lexer.step();
         }
-        Self {
-            code: lexer.code,
-            literals: lexer.literals,
-        }
+        Self { code: lexer.code, literals: lexer.literals }
     }
 
     /// Every `#[..]` and `#![..]`.
@@ -47,10 +44,7 @@ impl Source {
             Some((at, bracketed(rest.strip_prefix('[')?)))
         });
         starts
-            .map(|(at, text)| Attribute {
-                line: line_at(&self.code, at),
-                text: text.to_owned(),
-            })
+            .map(|(at, text)| Attribute { line: line_at(&self.code, at), text: text.to_owned() })
             .collect()
     }
 
@@ -122,11 +116,10 @@ impl Lexer {
 
     fn blank(&mut self, count: usize) {
         for _ in 0..count {
-            self.code
-                .extend(self.peek(0).map(|character| match character {
-                    '\n' => '\n',
-                    _ => ' ',
-                }));
+            self.code.extend(self.peek(0).map(|character| match character {
+                '\n' => '\n',
+                _ => ' ',
+            }));
             self.position += 1;
         }
     }
@@ -173,18 +166,12 @@ impl Lexer {
 
     fn raw_string(&mut self) {
         self.keep(1);
-        let hashes = (0..)
-            .take_while(|&ahead| self.peek(ahead) == Some('#'))
-            .count();
+        let hashes = (0..).take_while(|&ahead| self.peek(ahead) == Some('#')).count();
         self.keep(hashes + 1);
         let start = self.position;
         let closes = |end: usize| {
             self.characters[end] == '"'
-                && self.characters[end + 1..]
-                    .iter()
-                    .take_while(|&&c| c == '#')
-                    .count()
-                    >= hashes
+                && self.characters[end + 1..].iter().take_while(|&&c| c == '#').count() >= hashes
         };
         let end = (start..self.characters.len()).find(|&end| closes(end));
         self.literal(start, end.unwrap_or(self.characters.len()));
@@ -220,10 +207,7 @@ impl Lexer {
             Some(character) => is_word(character),
             None => false,
         };
-        let opens = self.characters[self.position + 1..]
-            .iter()
-            .find(|&&c| c != '#')
-            == Some(&'"');
+        let opens = self.characters[self.position + 1..].iter().find(|&&c| c != '#') == Some(&'"');
         !ends_word && opens
     }
 }
@@ -247,38 +231,23 @@ mod tests {
         let source = Source::parse("x(\"a\\\"b\");\ny(br#\"c\"d\"#);");
         assert_eq!(source.code, "x(\"    \");\ny(br#\"   \"#);");
         let literals = vec![
-            Literal {
-                line: 1,
-                text: "a\\\"b".to_owned(),
-            },
-            Literal {
-                line: 2,
-                text: "c\"d".to_owned(),
-            },
+            Literal { line: 1, text: "a\\\"b".to_owned() },
+            Literal { line: 2, text: "c\"d".to_owned() },
         ];
         assert_eq!(source.literals, literals);
     }
 
     #[test]
     fn lifetimes_and_raw_names_are_code() {
-        assert_eq!(
-            code("&'a str, '\"', '\\'', r#type"),
-            "&'a str,    ,     , r#type"
-        );
+        assert_eq!(code("&'a str, '\"', '\\'', r#type"), "&'a str,    ,     , r#type");
     }
 
     #[test]
     fn attributes_are_found_across_lines() {
         let source = Source::parse("#![a]\n#[b(\n  c[0],\n)]\nfn d() {}");
         let attributes = vec![
-            Attribute {
-                line: 1,
-                text: "a".to_owned(),
-            },
-            Attribute {
-                line: 2,
-                text: "b(\n  c[0],\n)".to_owned(),
-            },
+            Attribute { line: 1, text: "a".to_owned() },
+            Attribute { line: 2, text: "b(\n  c[0],\n)".to_owned() },
         ];
         assert_eq!(source.attributes(), attributes);
     }

@@ -10,10 +10,7 @@ const EMPTY_BY_DESIGN: &str = "crates/tidy/src/lib.rs";
 
 #[test]
 fn no_test_is_ignored() {
-    assert_none(
-        "a test runs or goes",
-        &attributes_where(|text| mentions(text, "ignore")),
-    );
+    assert_none("a test runs or goes", &attributes_where(|text| mentions(text, "ignore")));
 }
 
 #[test]
@@ -27,19 +24,13 @@ fn lints_are_expected_with_a_reason_and_never_allowed() {
 
 #[test]
 fn modules_stand_where_their_name_says() {
-    assert_none(
-        "no #[path]",
-        &attributes_where(|text| mentions(text, "path")),
-    );
+    assert_none("no #[path]", &attributes_where(|text| mentions(text, "path")));
 }
 
 #[test]
 fn nothing_is_left_to_do() {
     let offenders = places(|source| {
-        ["todo", "unimplemented"]
-            .iter()
-            .flat_map(|word| source.lines_of(word, '!'))
-            .collect()
+        ["todo", "unimplemented"].iter().flat_map(|word| source.lines_of(word, '!')).collect()
     });
     assert_none("finish it or take it out", &offenders);
 }
@@ -66,19 +57,10 @@ fn no_file_is_empty() {
 
 #[test]
 fn attributes_are_recognised_inside_cfg_attr() {
-    for text in [
-        "allow(dead_code)",
-        "cfg_attr(test, allow(dead_code))",
-        " allow (x)",
-    ] {
+    for text in ["allow(dead_code)", "cfg_attr(test, allow(dead_code))", " allow (x)"] {
         assert!(mentions(text, "allow"), "{text}");
     }
-    for text in [
-        "expect(dead_code)",
-        "cfg(allow_all)",
-        "doc(alias)",
-        "serde(rename)",
-    ] {
+    for text in ["expect(dead_code)", "cfg(allow_all)", "doc(alias)", "serde(rename)"] {
         assert!(!mentions(text, "allow"), "{text}");
     }
 }
@@ -90,9 +72,7 @@ fn rust_files() -> Vec<String> {
 /// Whether an attribute is `name`, or sets it under a condition.
 fn mentions(text: &str, name: &str) -> bool {
     let text = text.trim();
-    let conditional = text
-        .strip_prefix("cfg_attr")
-        .and_then(|rest| rest.split_once(','));
+    let conditional = text.strip_prefix("cfg_attr").and_then(|rest| rest.split_once(','));
     let is_name = |part: &str| {
         let rest = part.trim().strip_prefix(name).map(str::trim_start);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['(', '=', ')']))
@@ -102,10 +82,7 @@ fn mentions(text: &str, name: &str) -> bool {
 
 fn attributes_where(is_wrong: impl Fn(&str) -> bool) -> Vec<String> {
     places(|source| {
-        let wrong = source
-            .attributes()
-            .into_iter()
-            .filter(|Attribute { text, .. }| is_wrong(text));
+        let wrong = source.attributes().into_iter().filter(|Attribute { text, .. }| is_wrong(text));
         wrong.map(|attribute| attribute.line).collect()
     })
 }
@@ -115,11 +92,7 @@ fn places(lines: impl Fn(&Source) -> Vec<usize>) -> Vec<String> {
     let mut found = Vec::new();
     for path in rust_files() {
         let source = Source::parse(&tree::read(&path));
-        found.extend(
-            lines(&source)
-                .into_iter()
-                .map(|line| format!("{path}:{line}")),
-        );
+        found.extend(lines(&source).into_iter().map(|line| format!("{path}:{line}")));
     }
     found
 }

@@ -18,10 +18,7 @@ const STATEMENTS: [&[&str]; 5] = [
 #[test]
 fn sql_stands_only_in_the_rooms_for_it() {
     let mut offenders = Vec::new();
-    for member in tree::members()
-        .iter()
-        .filter(|member| !SQL_ROOMS.contains(&member.as_str()))
-    {
+    for member in tree::members().iter().filter(|member| !SQL_ROOMS.contains(&member.as_str())) {
         for path in tree::rust_files(&format!("{member}/src")) {
             let literals = Source::parse(&tree::read(&path)).literals.into_iter();
             let sql = literals.filter(|literal| is_sql(&literal.text));
@@ -33,20 +30,12 @@ fn sql_stands_only_in_the_rooms_for_it() {
 
 #[test]
 fn statements_are_recognised_in_upper_case() {
-    for text in [
-        "SELECT 1 FROM a",
-        "INSERT\n  INTO a",
-        "WITH x AS (DELETE FROM a)",
-        "UPDATE a SET b",
-    ] {
+    for text in
+        ["SELECT 1 FROM a", "INSERT\n  INTO a", "WITH x AS (DELETE FROM a)", "UPDATE a SET b"]
+    {
         assert!(is_sql(text), "{text}");
     }
-    for text in [
-        "select a session from the list",
-        "UPDATED to SET",
-        "FROM x SELECT y",
-        "UPDATE",
-    ] {
+    for text in ["select a session from the list", "UPDATED to SET", "FROM x SELECT y", "UPDATE"] {
         assert!(!is_sql(text), "{text}");
     }
 }
@@ -54,9 +43,7 @@ fn statements_are_recognised_in_upper_case() {
 fn is_sql(text: &str) -> bool {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     STATEMENTS.iter().any(|words| {
-        let after = words
-            .iter()
-            .try_fold(text.as_str(), |rest, word| after_word(rest, word));
+        let after = words.iter().try_fold(text.as_str(), |rest, word| after_word(rest, word));
         after.is_some()
     })
 }

@@ -9,8 +9,7 @@ const HIDDEN: [&str; 4] = [".cargo", ".ci", ".config", ".github"];
 /// The workspace root.
 pub(crate) fn root() -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    path.canonicalize()
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    path.canonicalize().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// The text of a file below the root; bytes that are no text become replacement characters.
@@ -40,41 +39,27 @@ pub(crate) fn rust_files(folder: &str) -> Vec<String> {
 
 /// The names of a folder's entries, sorted; none if it does not exist.
 pub(crate) fn entries(folder: &str) -> Vec<String> {
-    let entries = fs::read_dir(root().join(folder))
-        .into_iter()
-        .flatten()
-        .flatten();
-    let mut names: Vec<String> = entries
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
+    let entries = fs::read_dir(root().join(folder)).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }
 
 /// The folders of every workspace member.
 pub(crate) fn members() -> Vec<String> {
-    let crates = entries("crates")
-        .into_iter()
-        .map(|name| format!("crates/{name}"));
+    let crates = entries("crates").into_iter().map(|name| format!("crates/{name}"));
     crates.chain(["xtask".to_owned()]).collect()
 }
 
 /// Fails with the rule and one offender per line.
 #[track_caller]
 pub(crate) fn assert_none(rule: &str, offenders: &[String]) {
-    assert!(
-        offenders.is_empty(),
-        "{rule}:\n  {}",
-        offenders.join("\n  ")
-    );
+    assert!(offenders.is_empty(), "{rule}:\n  {}", offenders.join("\n  "));
 }
 
 fn visit(root: &Path, folder: &Path, found: &mut Vec<String>) {
-    for entry in fs::read_dir(root.join(folder))
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
+    for entry in fs::read_dir(root.join(folder)).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = folder.join(&name);
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());

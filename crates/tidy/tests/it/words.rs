@@ -21,13 +21,9 @@ fn no_file_names_a_machine_or_a_workplace() {
         let text = tree::read(&path);
         let paths = PATHS.iter().flat_map(|wanted| {
             let absolute = |at: usize| !text[..at].ends_with(continues_path);
-            text.match_indices(wanted)
-                .map(|(at, _)| at)
-                .filter(move |at| absolute(*at))
+            text.match_indices(wanted).map(|(at, _)| at).filter(move |at| absolute(*at))
         });
-        let words = WORDS
-            .iter()
-            .flat_map(|word| text.match_indices(word).map(|(at, _)| at));
+        let words = WORDS.iter().flat_map(|word| text.match_indices(word).map(|(at, _)| at));
         let mut found: Vec<usize> = paths.chain(words).map(|at| line_at(&text, at)).collect();
         found.sort_unstable();
         offenders.extend(found.into_iter().map(|line| format!("{path}:{line}")));

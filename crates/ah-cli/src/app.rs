@@ -1,0 +1,215 @@
+//! One run of the program: parse, choose a store, do one command, answer with an exit code.
+
+use std::cell::OnceCell;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use ah_model::{NewRepo, SessionId, Timestamp};
+use ah_store::{
+    Capabilities, Clock, Ids, Kind, Store, StoreError, SystemClock, SystemIds, block_on,
+};
+use ah_store_sql::{PostgresOptions, SqlStore, SqliteOptions, Upgrade};
+use clap::Parser;
+
+use crate::cli::{Cli, GlobalArgs};
+use crate::config::{Color, Config, Durability, FlagSetting, Sources};
+use crate::detect;
+use crate::environment::Environment;
+use crate::error::{CommandError, Exit};
+use crate::input::Asking;
+use crate::output::{Format, Output, is_broken_pipe};
+
+/// What every command is given.
+pub(crate) struct App {
+    pub(crate) global: GlobalArgs,
+    pub(crate) environment: Environment,
+    pub(crate) output: Output,
+    config: OnceCell<Config>,
+}
+
+pub(crate) fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let environment = Environment::capture();
+    let format = if cli.global.json { Format::Json } else { Format::Human };
+    let colour = wants_colour(&cli.global, &environment);
+    let output = Output { format, quiet: cli.global.quiet, colour };
+    let app = App { global: cli.global, environment, output, config: OnceCell::new() };
+    match crate::commands::run(&app, cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output.error(&error);
+            ExitCode::from(error.exit as u8)
+        }
+    }
+}
+
+/// clap knows how to print help and its own errors; with `--json` errors are problems too.
+fn usage(error: &clap::Error) -> ExitCode {
+    let wants_json = std::env::args_os().any(|argument| argument == "--json");
+    if error.use_stderr() && wants_json {
+        let text = error.to_string();
+        let detail = text.trim().strip_prefix("error: ").unwrap_or(text.trim()).to_owned();
+        let output = Output { format: Format::Json, quiet: false, colour: false };
+        output.error(&CommandError::new(Exit::Usage, detail));
+    } else {
+        // Nobody to tell when the stream is gone.
+        let _ = error.print();
+    }
+    ExitCode::from(if error.use_stderr() { Exit::Usage as u8 } else { 0 })
+}
+
+fn wants_colour(global: &GlobalArgs, environment: &Environment) -> bool {
+    let plain = global.no_color || environment.is_set("NO_COLOR");
+    !plain && std::io::stderr().is_terminal() && environment.var("TERM") != Some("dumb")
+}
+
+impl App {
+    /// The configuration, read once.
+    pub(crate) fn config(&self) -> Result<&Config, CommandError> {
+        if let Some(config) = self.config.get() {
+            return Ok(config);
+        }
+        let config = self.load_config()?;
+        Ok(self.config.get_or_init(|| config))
+    }
+
+    fn load_config(&self) -> Result<Config, CommandError> {
+        let flag = |flag, key, value: &Option<String>| {
+            value.clone().map(|value| FlagSetting { flag, key, value })
+        };
+        let flags = [
+            flag("--remote-server", "remote-server", &self.global.remote_server),
+            flag("--database-url", "store.database-url", &self.global.database_url),
+        ];
+        let root = self.project_root();
+        Ok(Config::load(&Sources {
+            environment: &self.environment,
+            flags: flags.into_iter().flatten().collect(),
+            config_file: self.global.config.as_deref(),
+            repo_root: root.as_deref(),
+        })?)
+    }
+
+    /// Where project configuration is looked for. No repository is no error here: commands that
+    /// need one say so themselves.
+    fn project_root(&self) -> Option<PathBuf> {
+        let current = self.environment.current_dir().ok()?;
+        let start = match &self.global.repo {
+            Some(repo) => current.join(repo),
+            None => current.to_owned(),
+        };
+        detect::find_root(&start).ok().flatten().map(|root| root.path)
+    }
+
+    /// The current directory.
+    pub(crate) fn current_dir(&self) -> Result<&Path, CommandError> {
+        Ok(self.environment.current_dir()?)
+    }
+
+    /// The repository of `--repo`, else the one around the current directory.
+    pub(crate) fn repo(&self) -> Result<NewRepo, CommandError> {
+        let current = self.current_dir()?;
+        Ok(match &self.global.repo {
+            Some(repo) => detect::from_flag(repo, current)?,
+            None => detect::require(current)?,
+        })
+    }
+
+    /// As [`Self::repo`], or the current directory itself when there is no repository.
+    pub(crate) fn repo_or_directory(&self) -> Result<NewRepo, CommandError> {
+        match self.repo() {
+            Err(error) if error.exit == Exit::NoRepository && self.global.repo.is_none() => {
+                Ok(detect::for_directory(self.current_dir()?)?)
+            }
+            other => other,
+        }
+    }
+
+    /// Whether the person may be asked something.
+    pub(crate) fn asking(&self) -> Asking {
+        if self.global.non_interactive { Asking::Forbidden } else { Asking::Allowed }
+    }
+
+    /// The time now.
+    pub(crate) fn now(&self) -> Timestamp {
+        SystemClock.now()
+    }
+
+    /// The store the configuration chooses.
+    pub(crate) fn store(&self) -> Result<SqlStore, CommandError> {
+        let (store, upgrade) = self.open_store()?;
+        if let Some(backup) = upgrade.backup {
+            self.output.talk(&format!(
+                "upgraded the database from schema {} to {}; the old one is kept at {}",
+                upgrade.from,
+                upgrade.to,
+                backup.display()
+            ));
+        }
+        Ok(store)
+    }
+
+    /// As [`Self::store`], with what opening it changed.
+    pub(crate) fn open_store(&self) -> Result<(SqlStore, Upgrade), CommandError> {
+        let config = self.config()?;
+        if let Some(server) = config.remote_server()? {
+            let message = format!("remote server {server}: not available yet in this version");
+            return Err(CommandError::new(Exit::Unreachable, message)
+                .hint("`ah config explain remote-server` says where it is set"));
+        }
+        let clock = Arc::new(SystemClock);
+        let ids = Ids::new(Box::new(SystemIds));
+        if let Some(url) = config.database_url() {
+            let options = PostgresOptions { url: url.to_owned(), schema: None };
+            let capabilities = Capabilities { workspaces: true };
+            return Ok(SqlStore::connect_postgres(options, capabilities, clock, ids)?);
+        }
+        let options = self.sqlite_options()?;
+        Ok(SqlStore::open_sqlite(options, Capabilities { workspaces: false }, clock, ids)?)
+    }
+
+    fn sqlite_options(&self) -> Result<SqliteOptions, CommandError> {
+        let config = self.config()?;
+        let mut options = SqliteOptions::new(self.environment.database_path()?);
+        options.busy_timeout = config.busy_timeout();
+        options.durability = match config.durability() {
+            Durability::Full => ah_store_sql::Durability::Full,
+            Durability::Normal => ah_store_sql::Durability::Normal,
+        };
+        Ok(options)
+    }
+
+    /// The session that `text` names: its id, or the beginning of it when that is unique.
+    pub(crate) fn session_id(
+        &self,
+        store: &dyn Store,
+        text: &str,
+    ) -> Result<SessionId, CommandError> {
+        let id: SessionId = text.parse()?;
+        let found = block_on(store.session_ids_with_prefix(text.to_owned()))?;
+        match found.as_slice() {
+            [] => Err(StoreError::not_found(Kind::Session, text).into()),
+            [first, ..] if *first == id => Ok(id),
+            [only] => Ok(only.clone()),
+            [one, other, ..] => {
+                let message = format!("session {text} could be {one}, {other} or another");
+                Err(CommandError::new(Exit::Conflict, message).hint("give more of the id"))
+            }
+        }
+    }
+
+    /// Whether colour is wanted and possible on stdout.
+    pub(crate) fn colour_on_stdout(&self) -> Result<bool, CommandError> {
+        Ok(match self.config()?.color() {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => self.output.colour && std::io::stdout().is_terminal(),
+        })
+    }
+}

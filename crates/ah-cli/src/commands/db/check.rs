@@ -1,0 +1,38 @@
+use ah_store::block_on;
+use serde_json::json;
+
+use crate::app::App;
+use crate::error::{CommandError, Exit};
+use crate::output::printable;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+pub(crate) fn run(app: &App, _args: &Args) -> Result<(), CommandError> {
+    let report = block_on(app.store()?.check())?;
+    let ok = report.violations.is_empty();
+    let violations: Vec<_> = report
+        .violations
+        .iter()
+        .map(|broken| json!({ "rule": broken.rule, "subject": broken.subject }))
+        .collect();
+    let answer = json!({ "ok": ok, "rules": report.rules, "violations": violations });
+    app.output.result(&answer, |_| {
+        let mut text = String::new();
+        for rule in &report.rules {
+            let broken: Vec<_> = report.violations.iter().filter(|v| v.rule == *rule).collect();
+            let mark = if broken.is_empty() { "ok    " } else { "BROKEN" };
+            text.push_str(&format!("{mark} {rule}\n"));
+            for violation in broken {
+                text.push_str(&format!("         {}\n", printable(&violation.subject)));
+            }
+        }
+        text
+    })?;
+    if ok {
+        return Ok(());
+    }
+    let message = format!("{} rules are broken or rows are wrong", report.violations.len());
+    Err(CommandError::new(Exit::Store, message)
+        .hint("`ah db backup` first; `ah db restore FILE` puts an older copy in place"))
+}

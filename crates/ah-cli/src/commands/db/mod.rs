@@ -1,0 +1,40 @@
+//! `ah db`: the database file.
+
+mod backup;
+mod check;
+mod compact;
+mod path;
+mod restore;
+mod stats;
+
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::error::CommandError;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Print where the database is
+    Path(path::Args),
+    /// Prove that the database is sound and name what is wrong
+    Check(check::Args),
+    /// Copy the database while it is in use, and verify the copy
+    Backup(backup::Args),
+    /// Put a backup in the database's place; what was there is kept
+    Restore(restore::Args),
+    /// Show sizes
+    Stats(stats::Args),
+    /// Give unused space back while the database is in use
+    Compact(compact::Args),
+}
+
+pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
+    match command {
+        Command::Path(args) => path::run(app, &args),
+        Command::Check(args) => check::run(app, &args),
+        Command::Backup(args) => backup::run(app, &args),
+        Command::Restore(args) => restore::run(app, &args),
+        Command::Stats(args) => stats::run(app, &args),
+        Command::Compact(args) => compact::run(app, &args),
+    }
+}

@@ -1,0 +1,28 @@
+use ah_store::{Drafts, block_on};
+
+use crate::app::App;
+use crate::commands::task::{DeliveryArgs, print_batch};
+use crate::detect;
+use crate::error::CommandError;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The draft's id
+    id: String,
+    #[command(flatten)]
+    delivery: DeliveryArgs,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
+    let store = app.store()?;
+    let draft = block_on(store.draft(args.id.parse()?))?;
+    let fields = draft.fields;
+    let repo = match &app.global.repo {
+        Some(_) => app.repo()?,
+        None => detect::from_flag(&fields.repository, app.current_dir()?)?,
+    };
+    let mut task =
+        args.delivery.task(app, fields.description, &fields.models, fields.branch, repo)?;
+    task.project_dir = task.repo.root_path.clone();
+    print_batch(app, &block_on(store.launch_draft(draft.id, task))?)
+}

@@ -1,0 +1,36 @@
+//! `ah draft`: tasks not sent yet.
+
+mod delete;
+mod launch;
+mod list;
+mod save;
+mod show;
+
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::error::CommandError;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Save a draft and print its id
+    Save(save::Args),
+    /// List drafts
+    List(list::Args),
+    /// Show one draft
+    Show(show::Args),
+    /// Remove a draft
+    Delete(delete::Args),
+    /// Send a draft: record it as a task and remove it
+    Launch(launch::Args),
+}
+
+pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
+    match command {
+        Command::Save(args) => save::run(app, &args),
+        Command::List(args) => list::run(app, &args),
+        Command::Show(args) => show::run(app, &args),
+        Command::Delete(args) => delete::run(app, &args),
+        Command::Launch(args) => launch::run(app, &args),
+    }
+}

@@ -1,0 +1,99 @@
+use std::path::PathBuf;
+
+use ah_model::{
+    AgentKindRef, Invalid, Labels, NewSession, Origin, RuntimeSpec, RuntimeType, SessionDetails,
+};
+use ah_store::{Sessions, block_on};
+
+use crate::app::App;
+use crate::error::CommandError;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The agent kind; repo.default-agent of the configuration when absent
+    #[arg(long, value_name = "KIND[@VERSION]")]
+    agent: Option<String>,
+    /// What to call it in lists
+    #[arg(long)]
+    title: Option<String>,
+    /// A label to find it by; may be given several times
+    #[arg(long = "label", value_name = "K=V")]
+    labels: Vec<String>,
+    /// Its id, instead of a fresh one
+    #[arg(long)]
+    id: Option<String>,
+    /// The session that starts it
+    #[arg(long, value_name = "SESSION")]
+    parent: Option<String>,
+    /// The tool it comes from; needs --external-id
+    #[arg(long, requires = "external_id")]
+    source: Option<String>,
+    /// Its id in that tool
+    #[arg(long, value_name = "ID", requires = "source")]
+    external_id: Option<String>,
+    /// The directory the agent works in; the current one when absent
+    #[arg(long, value_name = "DIR")]
+    project_dir: Option<PathBuf>,
+    #[command(flatten)]
+    runtime: RuntimeArgs,
+}
+
+/// Where the agent executes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RuntimeArgs {
+    /// Where the agent executes: local, devcontainer or disabled
+    #[arg(long, value_name = "TYPE", default_value = "local")]
+    runtime: String,
+    /// The container's definition, for --runtime devcontainer
+    #[arg(long, value_name = "FILE")]
+    devcontainer_path: Option<String>,
+}
+
+impl RuntimeArgs {
+    pub(crate) fn spec(&self) -> Result<RuntimeSpec, Invalid> {
+        let kind: RuntimeType = self.runtime.parse()?;
+        let spec = RuntimeSpec { kind, devcontainer_path: self.devcontainer_path.clone() };
+        spec.check().map(|()| spec)
+    }
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
+    let wanted = wanted(app, args)?;
+    let session = block_on(app.store()?.create_session(wanted))?;
+    app.output.result(&session, |session| session.id.to_string())
+}
+
+fn wanted(app: &App, args: &Args) -> Result<NewSession, CommandError> {
+    let agent: AgentKindRef = match &args.agent {
+        Some(agent) => agent.parse()?,
+        None => app.config()?.default_agent().parse()?,
+    };
+    let origin = args.source.clone().zip(args.external_id.clone());
+    let project_dir = match &args.project_dir {
+        Some(directory) => app.environment.absolute(directory)?,
+        None => app.current_dir()?.to_owned(),
+    };
+    Ok(NewSession {
+        id: args.id.as_deref().map(str::parse).transpose()?,
+        runtime: args.runtime.spec()?,
+        workspace: app.global.workspace.clone(),
+        title: args.title.clone(),
+        labels: Labels::from_pairs(&args.labels)?,
+        parent: args.parent.as_deref().map(str::parse).transpose()?,
+        origin: origin.map(|(source, external_id)| Origin { source, external_id }),
+        details: SessionDetails {
+            project_dir: Some(project_dir.to_string_lossy().into_owned()),
+            hostname: hostname(),
+            ..SessionDetails::default()
+        },
+        ..NewSession::new(app.repo_or_directory()?, agent)
+    })
+}
+
+/// The machine's name, where it has one.
+fn hostname() -> Option<String> {
+    #[cfg(unix)]
+    return rustix::system::uname().nodename().to_str().ok().map(str::to_owned);
+    #[cfg(not(unix))]
+    None
+}

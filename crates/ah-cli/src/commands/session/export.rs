@@ -1,0 +1,50 @@
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use ah_store::{block_on, export_session};
+
+use crate::app::App;
+use crate::error::{CommandError, Exit};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session's id, or the beginning of it
+    id: String,
+    /// Write to this file instead of stdout
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
+    let store = app.store()?;
+    let id = app.session_id(&store, &args.id)?;
+    let Some(path) = &args.output else {
+        let mut stdout = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout());
+        block_on(export_session(&store, &id, &mut stdout))?;
+        return Ok(());
+    };
+    let mut file = beside(path)?;
+    let events = {
+        let mut out = std::io::BufWriter::with_capacity(1 << 16, file.as_file_mut());
+        block_on(export_session(&store, &id, &mut out))?
+    };
+    finish(file, path)?;
+    let done = serde_json::json!({ "id": id, "events": events, "path": path });
+    app.output.result(&done, |_| format!("{events} events written to {}", path.display()))
+}
+
+/// A file that becomes `path` only when it is whole.
+fn beside(path: &Path) -> Result<tempfile::NamedTempFile, CommandError> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))
+        .map_err(|error| CommandError::file("write", path, &error))
+}
+
+fn finish(mut file: tempfile::NamedTempFile, path: &Path) -> Result<(), CommandError> {
+    let failed = |error: std::io::Error| CommandError::file("write", path, &error);
+    file.flush().map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(path)
+        .map(drop)
+        .map_err(|error| CommandError::new(Exit::Failed, format!("cannot write: {}", error.error)))
+}

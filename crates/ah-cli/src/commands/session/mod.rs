@@ -1,0 +1,72 @@
+//! `ah session`: conversations of agents, with their events.
+
+mod append;
+mod append_lines;
+mod create;
+mod delete;
+mod events;
+mod export;
+mod follow;
+mod fork;
+mod import;
+mod list;
+mod pin;
+mod rename;
+mod set_status;
+mod show;
+pub(crate) mod view;
+
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::error::CommandError;
+
+pub(crate) use self::create::RuntimeArgs;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Begin a session and print its id
+    Create(create::Args),
+    /// List sessions, most recently active first
+    List(list::Args),
+    /// Show one session
+    Show(show::Args),
+    /// Append events; acknowledged once they are on disk
+    Append(append::Args),
+    /// Print a session's events
+    Events(events::Args),
+    /// Print a session's events and wait for new ones
+    Follow(follow::Args),
+    /// Move a session's status
+    SetStatus(set_status::Args),
+    /// Begin a session that shares another's events up to a point
+    Fork(fork::Args),
+    /// Give a session another title
+    Rename(rename::Args),
+    /// Keep a session whatever retention says
+    Pin(pin::Args),
+    /// Remove a session with its events, tasks and runs
+    Delete(delete::Args),
+    /// Write a session as a document that can be imported anywhere
+    Export(export::Args),
+    /// Restore a session from an exported document
+    Import(import::Args),
+}
+
+pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
+    match command {
+        Command::Create(args) => create::run(app, &args),
+        Command::List(args) => list::run(app, &args),
+        Command::Show(args) => show::run(app, &args),
+        Command::Append(args) => append::run(app, &args),
+        Command::Events(args) => events::run(app, &args),
+        Command::Follow(args) => follow::run(app, &args),
+        Command::SetStatus(args) => set_status::run(app, &args),
+        Command::Fork(args) => fork::run(app, &args),
+        Command::Rename(args) => rename::run(app, &args),
+        Command::Pin(args) => pin::run(app, &args),
+        Command::Delete(args) => delete::run(app, &args),
+        Command::Export(args) => export::run(app, &args),
+        Command::Import(args) => import::run(app, &args),
+    }
+}

@@ -1,0 +1,19 @@
+use ah_store::{Sessions, block_on};
+
+use crate::app::App;
+use crate::error::CommandError;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session's id, or the beginning of it
+    id: String,
+    /// The new title; an empty one removes it
+    title: String,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
+    let store = app.store()?;
+    let id = app.session_id(&store, &args.id)?;
+    let session = block_on(store.rename_session(id, args.title.clone()))?;
+    app.output.result(&session, |_| String::new())
+}

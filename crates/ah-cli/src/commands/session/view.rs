@@ -1,0 +1,67 @@
+//! Sessions and events as people read them.
+
+use ah_model::{Event, Session, Timestamp};
+
+use crate::output::{fields, printable};
+use crate::when::ago;
+
+/// How much of an event's payload fits a line.
+const DATA_CHARS: usize = 160;
+
+pub(crate) const HEADER: &[&str] = &["ID", "STATUS", "AGENT", "EVENTS", "ACTIVE", "TITLE"];
+
+pub(crate) fn row(session: &Session, now: Timestamp) -> Vec<String> {
+    let pin = if session.pinned { "* " } else { "" };
+    vec![
+        session.id.to_string(),
+        session.status.to_string(),
+        session.agent.to_string(),
+        session.last_seq.to_string(),
+        ago(session.last_activity_at, now),
+        format!("{pin}{}", printable(session.title.as_deref().unwrap_or(""))),
+    ]
+}
+
+pub(crate) fn session(session: &Session) -> String {
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    let fork = session.forked_from.as_ref();
+    let labels: Vec<_> = session.labels.0.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    let usage = session.usage;
+    let tokens = match usage.input_tokens + usage.output_tokens {
+        0 => String::new(),
+        _ => format!("{} in, {} out", usage.input_tokens, usage.output_tokens),
+    };
+    fields(&[
+        ("id", session.id.to_string()),
+        ("title", text(&session.title)),
+        ("status", session.status.to_string()),
+        ("reason", text(&session.exit.reason)),
+        ("exit code", session.exit.code.map(|code| code.to_string()).unwrap_or_default()),
+        ("agent", session.agent.to_string()),
+        ("repository", text(&session.repo.root_path.clone().or(session.repo.remote_url.clone()))),
+        ("directory", text(&session.details.project_dir)),
+        ("runtime", session.runtime.kind.to_string()),
+        ("workspace", text(&session.workspace)),
+        ("labels", labels.join(" ")),
+        ("pinned", if session.pinned { "yes".to_owned() } else { String::new() }),
+        ("parent", session.parent_session_id.as_ref().map(ToString::to_string).unwrap_or_default()),
+        (
+            "forked from",
+            fork.map(|f| format!("{} at {}", f.session_id, f.at_seq)).unwrap_or_default(),
+        ),
+        ("events", session.last_seq.to_string()),
+        ("tokens", tokens),
+        ("created", session.created_at.to_string()),
+        ("last activity", session.last_activity_at.to_string()),
+        ("ended", session.ended_at.map(|at| at.to_string()).unwrap_or_default()),
+    ])
+}
+
+/// One event on one line.
+pub(crate) fn event(event: &Event) -> String {
+    let mut data: String = event.data.as_str().chars().take(DATA_CHARS).collect();
+    if data.len() < event.data.as_str().len() {
+        data.push('…');
+    }
+    format!("{:>6}  {}  {}  {}\n", event.seq, event.ts, printable(&event.kind), printable(&data))
+}

@@ -1,0 +1,30 @@
+//! `ah task`: what people asked agents to do.
+
+mod create;
+mod list;
+mod show;
+
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::error::CommandError;
+
+pub(crate) use self::create::{DeliveryArgs, print as print_batch};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Record a task: a created session and a pending run for each agent and instance
+    Create(create::Args),
+    /// List tasks, newest first
+    List(list::Args),
+    /// Show one task
+    Show(show::Args),
+}
+
+pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
+    match command {
+        Command::Create(args) => create::run(app, &args),
+        Command::List(args) => list::run(app, &args),
+        Command::Show(args) => show::run(app, &args),
+    }
+}

@@ -1,0 +1,131 @@
+//! The settings as the program uses them: one typed accessor each.
+//!
+//! A file that sets one to something else was refused on loading, so these cannot fail; only the
+//! remote server, which points from one key to another, can.
+
+use std::time::Duration;
+
+use super::error::ConfigError;
+use super::origin::Place;
+use super::value::{Server, Value};
+use super::{Config, Setting, schema};
+
+/// What an acknowledged append survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// A power cut.
+    Full,
+    /// A crash of the program.
+    Normal,
+}
+
+/// When to colour output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Color {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Config {
+    /// URL of the server to work on; `None` means the local database.
+    pub(crate) fn remote_server(&self) -> Result<Option<&str>, ConfigError> {
+        let Some(setting) = self.named("remote-server") else {
+            return Ok(None);
+        };
+        match setting.value {
+            Value::Text(text) if text.is_empty() => Ok(None),
+            Value::Text(text) if text.contains("://") => Ok(Some(text)),
+            Value::Text(name) => self.server_url(name, &setting).map(Some),
+            Value::Integer(_) | Value::Boolean(_) | Value::Texts(_) | Value::Servers(_) => Ok(None),
+        }
+    }
+
+    /// The named servers.
+    pub(crate) fn servers(&self) -> &[Server] {
+        match self.named("server").map(|setting| setting.value) {
+            Some(Value::Servers(servers)) => servers,
+            Some(_) | None => &[],
+        }
+    }
+
+    /// Agent kind used when none is given.
+    pub(crate) fn default_agent(&self) -> &str {
+        self.text("repo.default-agent").unwrap_or("claude-code")
+    }
+
+    /// Program that runs the project's own tasks.
+    pub(crate) fn task_runner(&self) -> Option<&str> {
+        self.text("repo.task-runner")
+    }
+
+    /// What an acknowledged append survives.
+    pub(crate) fn durability(&self) -> Durability {
+        match self.text("store.durability") {
+            Some("normal") => Durability::Normal,
+            Some(_) | None => Durability::Full,
+        }
+    }
+
+    /// PostgreSQL database to use instead of the local one; it may hold a password.
+    pub(crate) fn database_url(&self) -> Option<&str> {
+        self.text("store.database-url")
+    }
+
+    /// How long to wait for another writer.
+    pub(crate) fn busy_timeout(&self) -> Duration {
+        let ms = match self.named("store.busy-timeout-ms").map(|setting| setting.value) {
+            Some(Value::Integer(ms)) => u64::try_from(*ms).unwrap_or(0),
+            Some(_) | None => 0,
+        };
+        Duration::from_millis(ms)
+    }
+
+    /// When to colour output.
+    pub(crate) fn color(&self) -> Color {
+        match self.text("ui.color") {
+            Some("always") => Color::Always,
+            Some("never") => Color::Never,
+            Some(_) | None => Color::Auto,
+        }
+    }
+
+    /// Least severe diagnostics that are written.
+    pub(crate) fn log_level(&self) -> &str {
+        self.text("log-level").unwrap_or("warn")
+    }
+
+    /// Whether the program must never ask.
+    pub(crate) fn non_interactive(&self) -> bool {
+        let setting = self.named("non-interactive");
+        setting.is_some_and(|setting| *setting.value == Value::Boolean(true))
+    }
+
+    fn named(&self, path: &str) -> Option<Setting<'_>> {
+        self.setting(schema::find(path)?)
+    }
+
+    /// The text of a key; an empty one switches the setting off.
+    fn text(&self, path: &str) -> Option<&str> {
+        match self.named(path)?.value {
+            Value::Text(text) => Some(text.as_ref()).filter(|text| !text.is_empty()),
+            Value::Integer(_) | Value::Boolean(_) | Value::Texts(_) | Value::Servers(_) => None,
+        }
+    }
+
+    fn server_url(&self, name: &str, setting: &Setting<'_>) -> Result<&str, ConfigError> {
+        let servers = self.servers();
+        let found = servers.iter().find(|server| server.name == name);
+        found.map(|server| server.url.as_str()).ok_or_else(|| {
+            let known = servers.iter().map(|server| server.name.clone()).collect();
+            ConfigError::UnknownServer {
+                place: setting.place.cloned().unwrap_or(Place::Flag("remote-server")),
+                name: name.to_owned(),
+                known,
+            }
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! Remote URLs without the secrets people put in them.
+//!
+//! What passes through here is stored and shown, so when in doubt the whole URL is dropped.
+
+/// Whether `text` is a URL or scp-like `user@host:path`, rather than a local path.
+pub(crate) fn is_url(text: &str) -> bool {
+    text.contains("://") || scp_host(text).is_some_and(|host| !host.is_empty())
+}
+
+/// `url` without password, token or, except for SSH, user; `None` when no safe part is left.
+pub(crate) fn without_credentials(url: &str) -> Option<String> {
+    match url.split_once("://") {
+        Some((scheme, rest)) => cleaned(scheme, rest),
+        None => Some(without_scp_password(url)),
+    }
+}
+
+fn cleaned(scheme: &str, rest: &str) -> Option<String> {
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let (user_info, host) = match authority.rsplit_once('@') {
+        Some((user_info, host)) => (Some(user_info), host),
+        None => (None, authority),
+    };
+    let password_goes_on = user_info.is_none() && host.contains(':') && path.contains('@');
+    if password_goes_on || !is_host(host) {
+        return None;
+    }
+    // Only over SSH is the user a part of the address; elsewhere it may be a token.
+    let user = user_info.filter(|_| scheme.contains("ssh")).map(|info| before(info, ':'));
+    let user = user.map_or(String::new(), |user| format!("{user}@"));
+    // A query is where web remotes carry tokens; no forge needs one to name a repository.
+    let path = if scheme.contains("http") { before(before(path, '#'), '?') } else { path };
+    Some(format!("{scheme}://{user}{host}{path}"))
+}
+
+/// A "port" that is no number is the start of a password with a `/` in it.
+fn is_host(host: &str) -> bool {
+    let after_bracket = host.rsplit_once(']').map_or(host, |(_, rest)| rest);
+    let port = after_bracket.split_once(':').map_or("", |(_, port)| port);
+    port.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// `user:password@host:path` is not valid, but somebody may have tried.
+fn without_scp_password(text: &str) -> String {
+    match text.split_once('@') {
+        Some((user, rest)) if !user.contains('/') => format!("{}@{rest}", before(user, ':')),
+        Some(_) | None => text.to_owned(),
+    }
+}
+
+fn scp_host(text: &str) -> Option<&str> {
+    let (user, rest) = text.split_once('@')?;
+    let (host, _) = rest.split_once(':')?;
+    let plain = |part: &str| !part.contains(['/', '\\']);
+    (!user.is_empty() && plain(user) && plain(host)).then_some(host)
+}
+
+fn before(text: &str, end: char) -> &str {
+    text.split(end).next().unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_dropped_and_addresses_kept() {
+        for (given, expected) in [
+            ("https://host/a.git", "https://host/a.git"),
+            ("https://user:pw@host/a.git", "https://host/a.git"),
+            ("https://token@host:8443/a", "https://host:8443/a"),
+            ("https://user:p@ss@host/a@b", "https://host/a@b"),
+            ("https://host/a?private_token=x#y", "https://host/a"),
+            ("http://u:p@[::1]:80/a", "http://[::1]:80/a"),
+            ("https://u:p@host", "https://host"),
+            ("ssh://git@host:22/a.git", "ssh://git@host:22/a.git"),
+            ("ssh://git:pw@host/a", "ssh://git@host/a"),
+            ("git+ssh://git@host/a", "git+ssh://git@host/a"),
+            ("hg::https://u:p@host/a", "hg::https://host/a"),
+            ("git@host:a/b.git", "git@host:a/b.git"),
+            ("git:pw@host:a/b.git", "git@host:a/b.git"),
+            ("file:///srv/a?b", "file:///srv/a?b"),
+            ("/srv/a:b@c", "/srv/a:b@c"),
+            ("../sibling", "../sibling"),
+            (r"C:\repos\a", r"C:\repos\a"),
+        ] {
+            assert_eq!(without_credentials(given).as_deref(), Some(expected), "{given}");
+        }
+    }
+
+    #[test]
+    fn a_url_with_an_unescaped_slash_in_its_password_is_dropped_whole() {
+        for url in ["https://user:p/w@host/a", "https://user:1/2@host/a", "https://u:p?w@host/a"] {
+            assert_eq!(without_credentials(url), None, "{url}");
+        }
+    }
+
+    #[test]
+    fn urls_are_told_from_paths() {
+        for url in ["https://h/a", "file:///a", "git@h:a", "u@h:"] {
+            assert!(is_url(url), "{url}");
+        }
+        for path in ["a", "./a@b:c", "/a@b:c", r"C:\a", "a@b", "@h:a", "h:a", ""] {
+            assert!(!is_url(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What went wrong, for people and for programs: an exit code, a message, and the next command.
+
+use std::fmt;
+
+use ah_store::{Kind, Problem, StoreError};
+
+use crate::config::ConfigError;
+use crate::detect::DetectError;
+use crate::environment::EnvironmentError;
+
+/// Exit codes, as the documentation lists them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Failed = 1,
+    Usage = 2,
+    NotFound = 3,
+    Conflict = 4,
+    NotAllowed = 5,
+    Unreachable = 6,
+    Configuration = 7,
+    NoRepository = 8,
+    Store = 9,
+    InputNeeded = 10,
+}
+
+/// Why a command did not do what it was asked.
+#[derive(Debug)]
+pub(crate) struct CommandError {
+    pub(crate) exit: Exit,
+    pub(crate) problem: Box<Problem>,
+    pub(crate) hints: Vec<String>,
+}
+
+impl CommandError {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        let (code, title, status) = match exit {
+            Exit::Failed => ("failed", "the command failed", 500),
+            Exit::Usage => ("invalid", "a value must be corrected", 422),
+            Exit::NotFound => ("not-found", "not found", 404),
+            Exit::Conflict => ("conflict", "not possible in this state", 409),
+            Exit::NotAllowed => ("forbidden", "not allowed", 403),
+            Exit::Unreachable => ("unreachable", "the remote server cannot be reached", 503),
+            Exit::Configuration => ("configuration", "the configuration must be corrected", 500),
+            Exit::NoRepository => ("no-repository", "no repository was found", 404),
+            Exit::Store => ("store", "the store cannot be used", 500),
+            Exit::InputNeeded => ("input-needed", "input is needed", 400),
+        };
+        let problem = Box::new(Problem::new(code, title, status, message));
+        Self { exit, problem, hints: Vec::new() }
+    }
+
+    /// Adds what the user may try next.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// An operation on a file of the user's that did not work.
+    pub(crate) fn file(operation: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
+        Self::new(Exit::Failed, format!("cannot {operation} {}: {error}", path.display()))
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problem.detail)
+    }
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        let exit = match &error {
+            StoreError::NotFound { .. } => Exit::NotFound,
+            StoreError::Conflict { .. } | StoreError::Unsupported { .. } => Exit::Conflict,
+            StoreError::Invalid(_) => Exit::Usage,
+            StoreError::Unauthorized | StoreError::Forbidden => Exit::NotAllowed,
+            StoreError::Busy { .. } | StoreError::Newer { .. } | StoreError::Corrupt { .. } => {
+                Exit::Store
+            }
+            StoreError::Backend { .. } => Exit::Failed,
+        };
+        let hints = hints(&error).into_iter().map(str::to_owned).collect();
+        Self { exit, problem: Box::new(Problem::from(&error)), hints }
+    }
+}
+
+fn hints(error: &StoreError) -> Vec<&'static str> {
+    match error {
+        StoreError::NotFound { kind, .. } => match kind {
+            Kind::Session => vec!["`ah session list` shows the sessions there are"],
+            Kind::Task => vec!["`ah task list` shows the tasks there are"],
+            Kind::Draft => vec!["`ah draft list` shows the drafts there are"],
+            Kind::Repo => vec!["`ah repo list` shows the repositories there are"],
+            Kind::Key => vec!["`ah kv list --scope S` shows the keys of a scope"],
+            Kind::Workspace => vec!["`ah workspace create NAME` makes one"],
+            Kind::AgentKind | Kind::Run => vec![],
+        },
+        StoreError::Unsupported { .. } => {
+            vec!["name a server with `--remote-server URL`, or leave `--workspace` out"]
+        }
+        StoreError::Busy { .. } => {
+            vec![
+                "another program is writing to the database; try again, or raise store.busy-timeout-ms",
+            ]
+        }
+        StoreError::Newer { .. } => {
+            vec!["update `ah` to the version that wrote the database; nothing was changed"]
+        }
+        StoreError::Corrupt { .. } => vec![
+            "`ah db path` says where the database is; nothing was changed",
+            "`ah db restore FILE` puts a backup in its place and keeps the damaged file",
+        ],
+        StoreError::Conflict { .. }
+        | StoreError::Invalid(_)
+        | StoreError::Unauthorized
+        | StoreError::Forbidden
+        | StoreError::Backend { .. } => vec![],
+    }
+}
+
+impl From<ah_model::Invalid> for CommandError {
+    fn from(error: ah_model::Invalid) -> Self {
+        StoreError::from(error).into()
+    }
+}
+
+impl From<ConfigError> for CommandError {
+    fn from(error: ConfigError) -> Self {
+        let message = with_causes(&error);
+        Self::new(Exit::Configuration, message).hint("`ah config path` lists the files that count")
+    }
+}
+
+impl From<EnvironmentError> for CommandError {
+    fn from(error: EnvironmentError) -> Self {
+        Self::new(Exit::Configuration, error.to_string())
+            .hint("set AH_HOME to the directory that shall hold the database")
+    }
+}
+
+impl From<DetectError> for CommandError {
+    fn from(error: DetectError) -> Self {
+        Self::new(Exit::NoRepository, with_causes(&error))
+            .hint("go into a repository, or name one with `--repo PATH`")
+    }
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,1 @@
+//! The command reference, from the grammar itself.

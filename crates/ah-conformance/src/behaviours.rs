@@ -1,0 +1,230 @@
+//! The one list of behaviours, and the macro that stamps a test for each of them.
+
+/// Stamps one `#[test]` per behaviour, in a module per noun, on the store that `$make` makes.
+///
+/// `$make` is the path of a function without parameters that returns `impl Harness` (or a
+/// `Box<dyn Harness>`) around a fresh, empty store. Put each call in a module of its own:
+/// `mod sqlite { ah_conformance::conformance!(super::make_sqlite); }`.
+#[macro_export]
+macro_rules! conformance {
+    ($make:path) => {
+        $crate::stamp! {
+            $make;
+            agent_kind {
+                a_kind_keeps_its_number_and_its_metadata_until_other_is_given,
+                kinds_are_paged_by_number_each_once,
+                creating_a_session_registers_its_kind_and_leaves_its_metadata,
+                a_kind_that_cannot_be_typed_is_refused_and_not_kept,
+            }
+            concurrency {
+                concurrent_appends_leave_no_gap_and_lose_nothing,
+                of_two_appends_racing_with_one_key_one_is_a_duplicate,
+                of_racing_creations_of_one_id_one_wins,
+                racing_creations_register_a_repo_once,
+                minted_ids_are_different_on_every_thread,
+            }
+            draft {
+                a_draft_is_saved_over_and_keeps_the_time_it_was_begun,
+                a_draft_of_a_given_id_is_made_when_absent,
+                drafts_are_paged_by_id_in_the_order_they_were_begun,
+                a_deleted_draft_is_gone,
+                launching_a_draft_records_the_task_and_removes_the_draft,
+                a_launch_that_is_refused_keeps_the_draft,
+                bad_drafts_are_refused_and_the_old_one_stays,
+            }
+            event {
+                events_are_numbered_from_one_without_gaps,
+                the_same_dedup_key_again_returns_the_first_seq,
+                duplicates_within_one_batch_count_too,
+                payloads_survive_byte_for_byte,
+                types_keys_and_times_are_kept_as_given,
+                order_is_that_of_seq_when_the_clock_goes_back,
+                activity_is_the_time_of_the_append_not_of_the_event,
+                usage_is_summed_from_new_events_only,
+                a_finished_session_still_takes_events,
+                the_largest_event_is_kept,
+                a_full_batch_is_appended,
+                bad_events_are_refused_with_their_whole_batch,
+                appending_to_an_unknown_session_is_not_found,
+            }
+            event_query {
+                a_log_is_read_in_pages_from_its_start,
+                the_newest_events_come_in_ascending_order,
+                events_are_filtered_by_type,
+                a_cursor_beyond_the_end_reads_nothing,
+                a_page_ends_early_rather_than_hold_too_many_bytes,
+                bad_queries_and_unknown_sessions_are_refused,
+            }
+            export {
+                an_export_imported_again_exports_the_same_bytes,
+                exports_travel_between_stores_unchanged,
+                an_empty_session_is_exported_and_imported,
+                importing_twice_changes_nothing,
+                an_import_cut_short_is_finished_by_the_next,
+                damaged_documents_are_refused_and_nothing_is_written,
+                a_session_with_other_events_is_a_conflict_and_stays,
+                a_session_of_another_beginning_is_a_conflict_and_stays,
+                a_session_that_went_on_since_its_export_keeps_its_row,
+                more_events_than_a_page_are_exported_and_imported,
+                exporting_an_unknown_session_is_not_found,
+                a_child_is_imported_without_the_parent_it_lost,
+            }
+            kv {
+                the_last_value_written_is_read_in_its_scope_only,
+                a_deleted_pair_is_gone_and_deleting_it_again_is_not_found,
+                pairs_are_paged_by_the_bytes_of_their_key_each_once,
+                values_up_to_the_limit_are_kept,
+                bad_pairs_are_refused_and_the_old_value_stays,
+                asking_for_a_name_that_cannot_be_is_invalid,
+            }
+            lineage {
+                a_fork_is_a_new_session_that_names_its_point,
+                a_fork_takes_a_title_and_mints_its_id,
+                a_fork_past_the_end_or_onto_a_taken_id_is_refused,
+                a_deleted_session_takes_its_events_tasks_and_runs_with_it,
+                a_session_that_forks_stand_on_cannot_be_deleted,
+                children_outlive_their_parent,
+            }
+            repo {
+                a_repo_is_numbered_once_and_found_by_its_number,
+                a_known_repo_takes_what_is_new_and_keeps_the_rest,
+                clones_of_one_remote_are_apart_and_a_remote_alone_is_one,
+                a_session_shows_its_repo_as_it_is_known_now,
+                repos_are_paged_by_number_each_once,
+                a_repo_with_sessions_stays_and_one_without_can_go,
+                a_repo_without_place_or_with_bad_text_is_refused,
+            }
+            restore {
+                an_absent_session_is_made_as_the_header_says_without_events,
+                a_present_session_takes_the_row_and_keeps_its_log,
+                a_session_of_another_beginning_refuses_the_header,
+                an_origin_that_is_taken_refuses_the_header,
+                links_to_what_is_not_here_are_dropped_but_a_fork_needs_its_stem,
+                a_known_workspace_is_kept_where_there_are_workspaces,
+                a_header_no_store_would_have_written_is_refused,
+            }
+            run {
+                a_run_is_queued_as_pending_and_keeps_what_it_was_given,
+                a_session_with_a_live_run_takes_no_other,
+                runs_of_nothing_are_not_found,
+            }
+            runtime {
+                a_runtime_keeps_its_number_and_its_metadata_until_other_is_given,
+                runtimes_differ_by_type_and_path_and_are_paged_by_number,
+                creating_a_session_registers_its_runtime_and_leaves_its_metadata,
+                only_a_container_has_a_path,
+            }
+            session {
+                a_session_is_kept_with_all_it_was_given,
+                an_empty_text_is_not_an_absent_one,
+                minted_ids_sort_by_creation_even_when_the_clock_goes_back,
+                a_taken_id_or_origin_is_a_conflict_that_changes_nothing,
+                a_session_is_found_by_its_origin,
+                an_unknown_parent_is_not_found_and_nothing_is_registered,
+                bad_sessions_are_refused_and_nothing_is_written,
+                an_unknown_session_is_not_found_by_any_verb,
+                ids_are_found_by_their_beginning_at_most_two,
+                a_status_moves_only_along_its_rules,
+                an_end_keeps_its_time_code_signal_and_reason,
+                a_bad_change_of_status_is_refused,
+                renaming_and_pinning_change_nothing_else,
+            }
+            session_list {
+                sessions_are_listed_by_last_activity_newest_first,
+                sessions_are_paged_each_once_even_with_equal_times,
+                a_cursor_of_another_list_is_invalid,
+                a_page_after_a_session_that_is_gone_goes_on_behind_it,
+                each_filter_alone_lists_what_matches,
+                filters_together_list_what_passes_all_and_page_too,
+                a_filter_with_a_nul_byte_matches_nothing,
+            }
+            task {
+                a_task_makes_a_session_and_a_pending_run_per_agent_and_instance,
+                a_task_shows_the_status_its_session_has_now,
+                tasks_are_paged_newest_first_each_once,
+                tasks_are_filtered_by_batch_and_by_session,
+                a_task_is_found_by_its_number_or_not_at_all,
+                the_largest_task_is_kept_whole,
+                bad_tasks_are_refused_and_nothing_of_them_is_kept,
+            }
+            walk {
+                a_walk_of_seed_1_agrees_with_the_oracle,
+                a_walk_of_seed_2_agrees_with_the_oracle,
+                a_walk_of_seed_3_agrees_with_the_oracle,
+            }
+            watch {
+                a_watch_gives_what_is_stored_after_its_cursor,
+                a_watch_at_the_end_goes_on_with_what_is_appended_later,
+                a_waiting_watch_is_woken_by_an_append_to_its_session_only,
+                a_slow_watch_loses_nothing,
+                a_watch_reads_while_others_append,
+                a_watch_ends_with_its_session,
+            }
+            workspace {
+                workspaces_are_kept_by_name_or_refused_as_unsupported,
+                workspaces_are_paged_by_number_each_once,
+                a_bad_workspace_name_is_refused,
+                a_session_and_a_task_take_a_known_workspace_only,
+                a_session_with_a_bad_workspace_name_is_invalid_on_every_store,
+            }
+        }
+    };
+}
+
+/// Stamps the tests of a list; [`conformance!`] has the list.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! stamp {
+    ($make:path; $($noun:ident { $($behaviour:ident,)+ })+) => {
+        fn fresh_harness() -> impl $crate::Harness {
+            $make()
+        }
+
+        $(mod $noun {
+            $(#[test]
+            fn $behaviour() {
+                let mut harness = super::fresh_harness();
+                $crate::block_on($crate::$noun::$behaviour(&mut harness));
+            })+
+        })+
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    /// The words between `noun {` and `}` in the list above.
+    fn listed(noun: &str) -> BTreeSet<String> {
+        let list = include_str!("behaviours.rs");
+        let Some((_, rest)) = list.split_once(&format!("\n            {noun} {{")) else {
+            return BTreeSet::new();
+        };
+        let (names, _) = rest.split_once('}').unwrap();
+        let names = names.split(',').map(|name| name.trim().to_owned());
+        names.filter(|name| !name.is_empty()).collect()
+    }
+
+    #[test]
+    fn every_behaviour_is_in_the_list() {
+        let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut found = 0;
+        for entry in fs::read_dir(src).unwrap() {
+            let path = entry.unwrap().path();
+            let noun = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() || noun == "behaviours" {
+                continue;
+            }
+            let source = fs::read_to_string(&path).unwrap();
+            let names = source.split("\npub async fn ").skip(1);
+            let names = names.map(|rest| rest.split_once('(').unwrap().0.to_owned());
+            // The walk itself takes a seed; its behaviours give it one.
+            let names: BTreeSet<_> = names.filter(|name| name != "walk").collect();
+            found += names.len();
+            assert_eq!(names, listed(&noun), "the list of {noun}");
+        }
+        assert!(found > 100, "only {found} behaviours were found");
+    }
+}

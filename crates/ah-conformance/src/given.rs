@@ -1,0 +1,226 @@
+//! What behaviours start from, and how they say what they saw.
+
+use std::fmt::Debug;
+use std::future::Future;
+
+use ah_model::{
+    AgentKindRef, Cursor, DraftFields, Event, EventQuery, Labels, NewEvent, NewRepo, NewSession,
+    NewTask, Origin, Page, PageLimit, PageRequest, RawJson, RuntimeSpec, RuntimeType, Session,
+    SessionDetails, SessionFilter, SessionId, SessionStatus, StatusChange, Vcs,
+};
+use ah_store::{Clock, Problem, StoreError};
+
+use crate::Harness;
+
+pub(crate) fn id(text: &str) -> SessionId {
+    text.parse().unwrap()
+}
+
+pub(crate) fn kind(text: &str) -> AgentKindRef {
+    text.parse().unwrap()
+}
+
+pub(crate) fn json(text: &str) -> RawJson {
+    RawJson::parse("data", text, usize::MAX).unwrap()
+}
+
+pub(crate) fn labels(pairs: &[(&str, &str)]) -> Labels {
+    let pairs = pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+    Labels(pairs.collect())
+}
+
+/// A clone at `path` of which nothing else is known.
+pub(crate) fn repo(path: &str) -> NewRepo {
+    NewRepo {
+        vcs: Vcs::Git,
+        root_path: Some(path.to_owned()),
+        remote_url: None,
+        default_branch: None,
+    }
+}
+
+/// A repository that has no clone on this machine.
+pub(crate) fn remote(url: &str) -> NewRepo {
+    NewRepo { root_path: None, remote_url: Some(url.to_owned()), ..repo("") }
+}
+
+pub(crate) fn new_session(session: &str) -> NewSession {
+    NewSession {
+        id: Some(id(session)),
+        ..NewSession::new(repo("/work/harbor"), kind("claude-code"))
+    }
+}
+
+pub(crate) fn origin(source: &str, external_id: &str) -> Option<Origin> {
+    Some(Origin { source: source.to_owned(), external_id: external_id.to_owned() })
+}
+
+/// A session with a value in every field.
+pub(crate) fn full_session(session: &str) -> NewSession {
+    let text = |name: &str| Some(format!("{name} ☃"));
+    NewSession {
+        id: Some(id(session)),
+        repo: repo("/r/full"),
+        agent: kind("codex@1.2.3"),
+        runtime: RuntimeSpec { kind: RuntimeType::Devcontainer, devcontainer_path: text("path") },
+        workspace: None,
+        title: text("title"),
+        labels: labels(&[("a", ""), ("b", "ü=%_'\"")]),
+        parent: None,
+        origin: origin("claude", "x/y z"),
+        details: SessionDetails {
+            project_dir: text("project_dir"),
+            hostname: text("hostname"),
+            executor_session_id: text("executor_session_id"),
+            executor_profile: text("executor_profile"),
+            executor_type: text("executor_type"),
+            inference_session_id: text("inference_session_id"),
+            reset_message: text("reset_message"),
+            multiplexer_kind: text("multiplexer_kind"),
+            mux_session: text("mux_session"),
+            mux_window: Some(i64::MAX),
+            pane_left: text("pane_left"),
+            pane_right: text("pane_right"),
+            pid_agent: Some(-1),
+            log_path: text("log_path"),
+            workspace_path: text("workspace_path"),
+        },
+    }
+}
+
+pub(crate) fn new_task(prompt: &str) -> NewTask {
+    NewTask {
+        prompt: prompt.to_owned(),
+        agents: vec![kind("codex")],
+        instances: 1,
+        repo: repo("/work/harbor"),
+        runtime: RuntimeSpec::default(),
+        workspace: None,
+        branch: None,
+        delivery: None,
+        labels: Labels::default(),
+        project_dir: None,
+    }
+}
+
+pub(crate) fn draft_fields(description: &str) -> DraftFields {
+    DraftFields {
+        description: description.to_owned(),
+        repository: "/work/harbor".to_owned(),
+        branch: None,
+        models: vec!["codex".to_owned()],
+    }
+}
+
+pub(crate) fn note(data: &str) -> NewEvent {
+    NewEvent { kind: "note".to_owned(), data: json(data), dedup_key: None, ts: None }
+}
+
+pub(crate) fn keyed(data: &str, key: &str) -> NewEvent {
+    NewEvent { dedup_key: Some(key.to_owned()), ..note(data) }
+}
+
+/// The event that `new` becomes at `seq` when it is appended now.
+pub(crate) fn kept(h: &dyn Harness, session: &str, seq: u64, new: &NewEvent) -> Event {
+    Event {
+        session_id: id(session),
+        seq,
+        ts: new.ts.unwrap_or(h.clock().now()),
+        kind: new.kind.clone(),
+        data: new.data.clone(),
+        dedup_key: new.dedup_key.clone(),
+    }
+}
+
+pub(crate) async fn create(h: &dyn Harness, session: &str) -> Session {
+    h.store().create_session(new_session(session)).await.unwrap()
+}
+
+/// Appends one event and returns its seq.
+pub(crate) async fn append(h: &dyn Harness, session: &str, event: NewEvent) -> u64 {
+    let appended = h.store().append_events(id(session), vec![event]).await;
+    appended.unwrap().first_seq
+}
+
+/// The whole log.
+pub(crate) async fn log(h: &dyn Harness, session: &str) -> Vec<Event> {
+    let query = EventQuery { limit: PageLimit::MAX, ..EventQuery::default() };
+    h.store().events(id(session), query).await.unwrap()
+}
+
+pub(crate) async fn set_status(h: &dyn Harness, session: &str, to: SessionStatus) -> Session {
+    let exit = ah_model::Exit::default();
+    let change = StatusChange { to, exit };
+    h.store().set_session_status(id(session), change).await.unwrap()
+}
+
+/// The ids of the sessions that pass, in the order of the list.
+pub(crate) async fn listed(h: &dyn Harness, filter: SessionFilter) -> Vec<String> {
+    let page = h.store().list_sessions(filter, all()).await.unwrap();
+    assert_eq!(page.next_cursor, None);
+    page.items.iter().map(|s| s.id.to_string()).collect()
+}
+
+pub(crate) fn all() -> PageRequest {
+    PageRequest { limit: PageLimit::MAX, cursor: None }
+}
+
+pub(crate) fn from_cursor(cursor: Cursor) -> PageRequest {
+    PageRequest { cursor: Some(cursor), ..all() }
+}
+
+/// Every item of a list, read in pages of `size`; no page but the last is short.
+pub(crate) async fn paged<T, F>(size: u32, mut list: impl FnMut(PageRequest) -> F) -> Vec<T>
+where
+    F: Future<Output = Result<Page<T>, StoreError>>,
+{
+    let limit = PageLimit::new(size).unwrap();
+    let mut items = Vec::new();
+    let mut cursor = None;
+    loop {
+        let page = list(PageRequest { limit, cursor }).await.unwrap();
+        let full = page.items.len() == limit.get();
+        items.extend(page.items);
+        match page.next_cursor {
+            None => return items,
+            // A cursor is text on its way to the caller and back.
+            Some(next) => cursor = Some(next.to_string().parse().unwrap()),
+        }
+        assert!(full, "a page with a next one holds {size} items");
+        assert!(items.len() < 1_000, "the pages do not end");
+    }
+}
+
+/// What a refusal is for its caller: code, then kind and id, or the field, or the feature.
+pub(crate) fn refusal<T: Debug>(result: Result<T, StoreError>) -> String {
+    said(&Problem::from(&result.unwrap_err()))
+}
+
+pub(crate) fn said(problem: &Problem) -> String {
+    let kind = problem.kind.map(|kind| kind.to_string());
+    let feature = problem.feature.map(|feature| format!("{feature:?}"));
+    let parts = [kind, problem.id.clone(), problem.field.clone(), feature];
+    let parts = parts.into_iter().flatten();
+    [problem.code.clone()].into_iter().chain(parts).collect::<Vec<_>>().join(" ")
+}
+
+/// Everything a store lists, to show that a refused call left nothing behind.
+pub(crate) async fn everything(h: &dyn Harness) -> String {
+    let store = h.store();
+    let sessions = store.list_sessions(SessionFilter::default(), all()).await.unwrap();
+    let mut parts = vec![format!("{sessions:?}")];
+    for session in sessions.items {
+        parts.push(format!("{:?}", log(h, session.id.as_str()).await));
+        parts.push(format!("{:?}", store.session_runs(session.id).await.unwrap()));
+    }
+    parts.push(format!("{:?}", store.list_tasks(<_>::default(), all()).await.unwrap()));
+    parts.push(format!("{:?}", store.list_repos(all()).await.unwrap()));
+    parts.push(format!("{:?}", store.list_agent_kinds(all()).await.unwrap()));
+    parts.push(format!("{:?}", store.list_runtimes(all()).await.unwrap()));
+    parts.push(format!("{:?}", store.list_drafts(all()).await.unwrap()));
+    parts.push(format!("{:?}", store.kv_list("user".to_owned(), all()).await.unwrap()));
+    if store.capabilities().workspaces {
+        parts.push(format!("{:?}", store.list_workspaces(all()).await.unwrap()));
+    }
+    parts.join("\n")
+}

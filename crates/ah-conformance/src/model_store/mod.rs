@@ -1,0 +1,145 @@
+//! The oracle: the whole contract in memory, as simple as it can be said.
+//!
+//! Where the contract's words leave a choice, this store makes it and the others agree with it.
+//! Every rule is ah-model's; this room only keeps rows. A write works on a copy of all rows that
+//! replaces them when it succeeds, so a refused one changes nothing.
+
+mod agent_kind;
+mod draft;
+mod event;
+mod kv;
+mod repo;
+mod run;
+mod runtime;
+mod session;
+mod task;
+mod workspace;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use ah_model::{
+    AgentKind, Cursor, Draft, DraftId, Event, Invalid, Page, PageRequest, Repo, Run, RunId,
+    Runtime, Session, SessionId, Task, Timestamp, Workspace,
+};
+use ah_store::{Capabilities, Clock, Ids, Store, StoreError};
+use tokio::sync::watch;
+
+/// A [`Store`] in memory.
+pub struct ModelStore {
+    door: Door,
+    rows: Arc<Mutex<Rows>>,
+    /// Rises with every write; readers at the end of a log wait for it.
+    writes: watch::Sender<u64>,
+}
+
+/// Where time, randomness and the declared differences come from.
+struct Door {
+    clock: Arc<dyn Clock>,
+    ids: Ids,
+    capabilities: Capabilities,
+}
+
+impl Door {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}
+
+/// Everything kept. Sessions hold what belongs to their row; what they show of others (the
+/// repository, a task's status) is looked up when they are read.
+#[derive(Clone, Default)]
+struct Rows {
+    repos: BTreeMap<i64, Repo>,
+    agent_kinds: BTreeMap<i64, AgentKind>,
+    runtimes: BTreeMap<i64, Runtime>,
+    workspaces: BTreeMap<i64, Workspace>,
+    sessions: BTreeMap<SessionId, Session>,
+    events: BTreeMap<SessionId, Vec<Arc<Event>>>,
+    tasks: BTreeMap<i64, Task>,
+    runs: BTreeMap<RunId, Run>,
+    drafts: BTreeMap<DraftId, Draft>,
+    pairs: BTreeMap<(String, String), String>,
+    last_number: i64,
+}
+
+impl ModelStore {
+    /// An empty store.
+    pub fn new(clock: Arc<dyn Clock>, ids: Ids, capabilities: Capabilities) -> Self {
+        Self {
+            door: Door { clock, ids, capabilities },
+            rows: Arc::default(),
+            writes: watch::Sender::new(0),
+        }
+    }
+
+    fn read<T>(&self, work: impl FnOnce(&Rows) -> T) -> T {
+        work(&self.rows.lock().unwrap())
+    }
+
+    /// Runs `work` on a copy, which becomes the truth unless it is refused.
+    fn write<T>(
+        &self,
+        work: impl FnOnce(&mut Rows, &Door) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut rows = self.rows.lock().unwrap();
+        let mut copy = rows.clone();
+        let done = work(&mut copy, &self.door)?;
+        *rows = copy;
+        drop(rows);
+        self.writes.send_modify(|writes| *writes += 1);
+        Ok(done)
+    }
+}
+
+impl Rows {
+    /// A number for a new row, never given out before.
+    fn next_number(&mut self) -> i64 {
+        self.last_number += 1;
+        self.last_number
+    }
+}
+
+impl Store for ModelStore {
+    fn capabilities(&self) -> Capabilities {
+        self.door.capabilities
+    }
+}
+
+/// The page of rows that are in the order of their number.
+fn numbered_page<T: Clone>(
+    rows: &BTreeMap<i64, T>,
+    page: &PageRequest,
+    number: impl Fn(&T) -> i64,
+) -> Result<Page<T>, StoreError> {
+    let after = after_number(page)?.unwrap_or(i64::MIN);
+    let items = rows.iter().filter(|(id, _)| **id > after);
+    let items = overfull(items.map(|(_, row)| row.clone()), page);
+    let cursor = |row: &T| Cursor::Number(number(row));
+    Ok(Page::from_overfull(items, page.limit, cursor))
+}
+
+/// One item more than the page holds, which tells whether there is another page.
+fn overfull<T>(items: impl Iterator<Item = T>, page: &PageRequest) -> Vec<T> {
+    items.take(page.limit.get() + 1).collect()
+}
+
+fn after_number(page: &PageRequest) -> Result<Option<i64>, StoreError> {
+    match &page.cursor {
+        None => Ok(None),
+        Some(Cursor::Number(number)) => Ok(Some(*number)),
+        Some(cursor @ (Cursor::Activity { .. } | Cursor::Text(_))) => Err(foreign(cursor)),
+    }
+}
+
+fn after_text(page: &PageRequest) -> Result<Option<&str>, StoreError> {
+    match &page.cursor {
+        None => Ok(None),
+        Some(Cursor::Text(text)) => Ok(Some(text)),
+        Some(cursor @ (Cursor::Activity { .. } | Cursor::Number(_))) => Err(foreign(cursor)),
+    }
+}
+
+fn foreign(cursor: &Cursor) -> StoreError {
+    Invalid::new("cursor", format!("{cursor} is not one of this list")).into()
+}

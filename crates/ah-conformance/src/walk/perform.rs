@@ -1,0 +1,196 @@
+//! Asks a store one operation and gives its answer as JSON.
+
+use std::future::Future;
+
+use ah_model::{
+    Event, ExportHeader, NewRun, NewSession, Page, PageRequest, SessionFilter, TaskFilter,
+};
+use ah_store::{Kind, Problem, SessionFork, Store, StoreError};
+use serde_json::{Value, json};
+
+use super::operation::{Operation, Start, Stored};
+use super::pairs::{Names, Noun};
+
+/// What the store answers, asked in the names it knows.
+pub(super) async fn answer(store: &dyn Store, operation: &Operation, names: &Names<'_>) -> Value {
+    match perform(store, operation.clone(), names).await {
+        Ok(value) => json!({ "ok": value }),
+        Err(error) => json!({ "refused": refused(&Problem::from(&error)) }),
+    }
+}
+
+/// What the caller acts on; words for people may differ.
+fn refused(problem: &Problem) -> Value {
+    let numbered = matches!(problem.kind, Some(Kind::Repo | Kind::Task));
+    let id = problem.id.as_ref().map(|id| match numbered {
+        true => json!(id.parse::<i64>().unwrap()),
+        false => json!(id),
+    });
+    json!({
+        "code": problem.code,
+        "kind": problem.kind,
+        "id": id,
+        "field": problem.field,
+        "feature": problem.feature,
+    })
+}
+
+/// One flat table: an operation, its call.
+async fn perform(
+    store: &dyn Store,
+    operation: Operation,
+    names: &Names<'_>,
+) -> Result<Value, StoreError> {
+    use Operation as Op;
+    let number = |noun, id| names.number(noun, id);
+    Ok(match operation {
+        Op::PutAgentKind(kind, metadata) => json!(store.put_agent_kind(kind, metadata).await?),
+        Op::ListAgentKinds(start) => {
+            pages(start, |page| store.list_agent_kinds(page), |kind| json!(kind)).await?
+        }
+        Op::PutRuntime(spec, metadata) => json!(store.put_runtime(spec, metadata).await?),
+        Op::ListRuntimes(start) => {
+            pages(start, |page| store.list_runtimes(page), |runtime| json!(runtime)).await?
+        }
+        Op::PutRepo(repo) => json!(store.put_repo(repo).await?),
+        Op::Repo(id) => json!(store.repo(number(Noun::Repo, id)).await?),
+        Op::ListRepos(start) => {
+            pages(start, |page| store.list_repos(page), |repo| json!(repo)).await?
+        }
+        Op::RemoveRepo(id) => json!(store.remove_repo(number(Noun::Repo, id)).await?),
+        Op::CreateWorkspace(name, external_id) => {
+            json!(store.create_workspace(name, external_id).await?)
+        }
+        Op::ListWorkspaces(start) => {
+            pages(start, |page| store.list_workspaces(page), |space| json!(space)).await?
+        }
+        Op::CreateSession(new) => json!(store.create_session(session(*new, names)).await?),
+        Op::Session(id) => json!(store.session(names.id(&id)).await?),
+        Op::SessionOfOrigin(origin) => json!(store.session_of_origin(origin).await?),
+        Op::SessionIdsWithPrefix(prefix) => json!(store.session_ids_with_prefix(prefix).await?),
+        Op::ListSessions(filter, start) => {
+            let filter = session_filter(filter, names);
+            let list = |page| store.list_sessions(filter.clone(), page);
+            pages(start, list, |session| json!(session)).await?
+        }
+        Op::SetSessionStatus(id, change) => {
+            json!(store.set_session_status(names.id(&id), change).await?)
+        }
+        Op::RenameSession(id, title) => json!(store.rename_session(names.id(&id), title).await?),
+        Op::PinSession(id, pinned) => json!(store.pin_session(names.id(&id), pinned).await?),
+        Op::ForkSession(id, fork) => {
+            let fork = SessionFork { id: fork.id.map(|id| names.id(&id)), ..fork };
+            json!(store.fork_session(names.id(&id), fork).await?)
+        }
+        Op::DeleteSession(id) => json!(store.delete_session(names.id(&id)).await?),
+        Op::RestoreSession(given) => json!(store.restore_session(header(*given, names)).await?),
+        Op::AppendEvents(id, events) => json!(store.append_events(names.id(&id), events).await?),
+        Op::Events(id, query) => {
+            let events = store.events(names.id(&id), query).await?;
+            events.iter().map(event).collect()
+        }
+        Op::WatchEvents(id, after, stored) => {
+            let mut watch = store.watch_events(names.id(&id), after).await?;
+            match stored {
+                Stored::Nothing => Value::Null,
+                // How many come at once is the store's choice.
+                Stored::Something => event(&watch.next().await?[0]),
+            }
+        }
+        Op::CreateTask(task) => json!(store.create_task(task).await?),
+        Op::Task(id) => json!(store.task(number(Noun::Task, id)).await?),
+        Op::ListTasks(filter, start) => {
+            let filter = TaskFilter {
+                batch_id: filter.batch_id.map(|id| names.id(&id)),
+                session_id: filter.session_id.map(|id| names.id(&id)),
+            };
+            let list = |page| store.list_tasks(filter.clone(), page);
+            pages(start, list, |task| json!(task)).await?
+        }
+        Op::CreateRun(run) => {
+            let session_id = names.id(&run.session_id);
+            json!(store.create_run(NewRun { session_id, ..run }).await?)
+        }
+        Op::Run(id) => json!(store.run(names.id(&id)).await?),
+        Op::SessionRuns(id) => json!(store.session_runs(names.id(&id)).await?),
+        Op::SaveDraft(id, fields) => {
+            json!(store.save_draft(id.map(|id| names.id(&id)), fields).await?)
+        }
+        Op::Draft(id) => json!(store.draft(names.id(&id)).await?),
+        Op::ListDrafts(start) => {
+            pages(start, |page| store.list_drafts(page), |draft| json!(draft)).await?
+        }
+        Op::DeleteDraft(id) => json!(store.delete_draft(names.id(&id)).await?),
+        Op::LaunchDraft(id, task) => json!(store.launch_draft(names.id(&id), task).await?),
+        Op::KvGet(scope, key) => json!(store.kv_get(scope, key).await?),
+        Op::KvSet(entry) => json!(store.kv_set(entry).await?),
+        Op::KvDelete(scope, key) => json!(store.kv_delete(scope, key).await?),
+        Op::KvList(scope, start) => {
+            let list = |page| store.kv_list(scope.clone(), page);
+            pages(start, list, |entry| json!(entry)).await?
+        }
+    })
+}
+
+/// Every page from `start` on, following the store's own cursors.
+async fn pages<T, F>(
+    start: Start,
+    mut list: impl FnMut(PageRequest) -> F,
+    show: impl Fn(&T) -> Value,
+) -> Result<Value, StoreError>
+where
+    F: Future<Output = Result<Page<T>, StoreError>>,
+{
+    let Start { limit, mut cursor } = start;
+    let mut pages = Vec::new();
+    loop {
+        let page = list(PageRequest { limit, cursor }).await?;
+        pages.push(page.items.iter().map(&show).collect::<Value>());
+        match page.next_cursor {
+            None => return Ok(Value::Array(pages)),
+            next => cursor = next,
+        }
+    }
+}
+
+/// The payload as text: as a value it would lose its spelling.
+fn event(event: &Event) -> Value {
+    json!({
+        "sessionId": event.session_id,
+        "seq": event.seq,
+        "ts": event.ts,
+        "type": event.kind,
+        "data": event.data.as_str(),
+        "dedupKey": event.dedup_key,
+    })
+}
+
+fn session(new: NewSession, names: &Names<'_>) -> NewSession {
+    NewSession {
+        id: new.id.map(|id| names.id(&id)),
+        parent: new.parent.map(|id| names.id(&id)),
+        ..new
+    }
+}
+
+fn session_filter(filter: SessionFilter, names: &Names<'_>) -> SessionFilter {
+    SessionFilter {
+        repo_id: filter.repo_id.map(|id| names.number(Noun::Repo, id)),
+        parent: filter.parent.map(|id| names.id(&id)),
+        ..filter
+    }
+}
+
+fn header(header: ExportHeader, names: &Names<'_>) -> ExportHeader {
+    let mut session = header.session;
+    session.id = names.id(&session.id);
+    session.parent_session_id = session.parent_session_id.map(|id| names.id(&id));
+    if let Some(fork) = &mut session.forked_from {
+        fork.session_id = names.id(&fork.session_id);
+    }
+    let mut tasks = header.tasks;
+    for task in &mut tasks {
+        task.session_id = session.id.clone();
+    }
+    ExportHeader { session, tasks, ..header }
+}
