@@ -14,7 +14,7 @@ use ah_store_sql::{PostgresOptions, SqlStore, SqliteOptions, Upgrade};
 use clap::Parser;
 
 use crate::cli::{Cli, GlobalArgs};
-use crate::config::{Color, Config, Durability, FlagSetting, Sources};
+use crate::config::{Config, Durability, FlagSetting, Sources};
 use crate::detect;
 use crate::environment::Environment;
 use crate::error::{CommandError, Exit};
@@ -202,14 +202,5 @@ impl App {
                 Err(CommandError::new(Exit::Conflict, message).hint("give more of the id"))
             }
         }
-    }
-
-    /// Whether colour is wanted and possible on stdout.
-    pub(crate) fn colour_on_stdout(&self) -> Result<bool, CommandError> {
-        Ok(match self.config()?.color() {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => self.output.colour && std::io::stdout().is_terminal(),
-        })
     }
 }

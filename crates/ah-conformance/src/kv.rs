@@ -21,8 +21,8 @@ pub async fn the_last_value_written_is_read_in_its_scope_only(h: &mut dyn Harnes
     h.reopen().await;
     assert_eq!(get(h, "user", "k").await.unwrap(), pair("user", "k", "☃ two\n"));
     assert_eq!(get(h, "repo", "k").await.unwrap(), pair("repo", "k", ""));
-    assert_eq!(refusal(get(h, "system", "k").await), "not-found key k");
-    assert_eq!(refusal(get(h, "user", "K").await), "not-found key K");
+    assert_eq!(refusal(get(h, "system", "k").await), "not-found key system/k");
+    assert_eq!(refusal(get(h, "user", "K").await), "not-found key user/K");
 }
 
 pub async fn a_deleted_pair_is_gone_and_deleting_it_again_is_not_found(h: &mut dyn Harness) {
@@ -30,8 +30,8 @@ pub async fn a_deleted_pair_is_gone_and_deleting_it_again_is_not_found(h: &mut d
     store.kv_set(pair("user", "k", "v")).await.unwrap();
     let delete = || store.kv_delete("user".to_owned(), "k".to_owned());
     delete().await.unwrap();
-    assert_eq!(refusal(delete().await), "not-found key k");
-    assert_eq!(refusal(get(h, "user", "k").await), "not-found key k");
+    assert_eq!(refusal(delete().await), "not-found key user/k");
+    assert_eq!(refusal(get(h, "user", "k").await), "not-found key user/k");
 }
 
 pub async fn pairs_are_paged_by_the_bytes_of_their_key_each_once(h: &mut dyn Harness) {

@@ -8,8 +8,8 @@ use ah_store::Clock;
 
 use crate::Harness;
 use crate::given::{
-    all, everything, from_cursor, id, json, kind, labels, new_session, new_task, paged, refusal,
-    repo, set_status,
+    all, everything, from_cursor, id, kind, labels, new_session, new_task, paged, refusal, repo,
+    set_status,
 };
 
 fn full_task() -> NewTask {
@@ -63,7 +63,7 @@ pub async fn a_task_makes_a_session_and_a_pending_run_per_agent_and_instance(h: 
         let run = store.run(batch.run_ids[index].clone()).await.unwrap();
         assert_eq!(
             (run.session_id, run.kind, run.status, run.parameters, run.demands),
-            (session_id, RunKind::Start, RunStatus::Pending, json("{}"), None)
+            (session_id, RunKind::Start, RunStatus::Pending, new.run_parameters().unwrap(), None)
         );
     }
     assert!(batch.session_ids.is_sorted(), "minted ids sort by their minting");

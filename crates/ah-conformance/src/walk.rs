@@ -50,6 +50,9 @@ pub async fn walk(h: &mut dyn Harness, seed: u64, steps: usize) {
         let operation = Chooser::new(&model, h.clock(), &mut random).await.operation();
         let at = format!("seed {seed}, step {step}");
         compare(&model, &*h.store(), &operation, &mut pairs, &at).await;
+        // A task registers a repository without naming it: its number is paired here.
+        let repos = Operation::ListRepos(Start { limit: PageLimit::MAX, cursor: None });
+        compare(&model, &*h.store(), &repos, &mut pairs, &at).await;
     }
     for operation in everything(&model).await {
         let at = format!("seed {seed}, the end");

@@ -19,9 +19,14 @@ pub struct KvEntry {
     pub value: String,
 }
 
+/// Refuses an empty or overlong scope.
+pub fn check_scope(scope: &str) -> Result<(), Invalid> {
+    check_filled("scope", scope, SCOPE_BYTES_MAX)
+}
+
 /// Refuses empty or overlong scopes and keys, and overlong values.
 pub fn check_kv(scope: &str, key: &str, value: Option<&str>) -> Result<(), Invalid> {
-    check_filled("scope", scope, SCOPE_BYTES_MAX)?;
+    check_scope(scope)?;
     check_filled("key", key, KV_KEY_BYTES_MAX)?;
     value.map_or(Ok(()), |value| check_text("value", value, KV_VALUE_BYTES_MAX))
 }

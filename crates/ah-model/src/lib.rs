@@ -39,7 +39,7 @@ pub use hex::{from_hex, to_hex};
 pub use id::{BatchId, DraftId, RunId, SessionId};
 pub use invalid::Invalid;
 pub use json::RawJson;
-pub use kv::{KvEntry, check_kv};
+pub use kv::{KvEntry, check_kv, check_scope};
 pub use labels::Labels;
 pub use page::{Page, PageLimit, PageRequest};
 pub use repo::{NewRepo, Repo, Vcs};

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::check_filled;
+use crate::limits::SHORT_TEXT_BYTES_MAX;
+use crate::text::{check_filled, check_optional};
 use crate::{Invalid, Timestamp};
 
 const NAME_BYTES_MAX: usize = 128;
@@ -22,6 +23,12 @@ pub struct Workspace {
 }
 
 impl Workspace {
+    /// Refuses an empty or overlong name, and an overlong external id.
+    pub fn check(name: &str, external_id: Option<&str>) -> Result<(), Invalid> {
+        Self::check_name(name)?;
+        check_optional("externalId", external_id, SHORT_TEXT_BYTES_MAX)
+    }
+
     /// Refuses an empty or overlong name.
     pub fn check_name(name: &str) -> Result<(), Invalid> {
         check_filled("workspace name", name, NAME_BYTES_MAX)

@@ -1,6 +1,6 @@
 //! Key/value pairs in SQL.
 
-use ah_model::{Cursor, KvEntry, Page, PageRequest, check_kv};
+use ah_model::{Cursor, KvEntry, Page, PageRequest, check_kv, check_scope};
 use ah_store::{KeyValues, Kind, StoreError};
 use async_trait::async_trait;
 
@@ -51,6 +51,7 @@ impl KeyValues for SqlStore {
     }
 
     async fn kv_list(&self, scope: String, page: PageRequest) -> Result<Page<KvEntry>, StoreError> {
+        check_scope(&scope)?;
         let after = text_cursor(page.cursor.as_ref())?.unwrap_or("").to_owned();
         let limit = page.limit;
         let more = limit.get() as u64 + 1;

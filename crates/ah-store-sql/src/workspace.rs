@@ -53,7 +53,7 @@ impl Workspaces for SqlStore {
         external_id: Option<String>,
     ) -> Result<Workspace, StoreError> {
         self.0.context.need_workspaces()?;
-        Workspace::check_name(&name)?;
+        Workspace::check(&name, external_id.as_deref())?;
         self.write(move |tx, ctx| create(tx, ctx, &name, external_id.as_ref())).await
     }
 

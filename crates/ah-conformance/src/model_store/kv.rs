@@ -15,7 +15,7 @@ impl KeyValues for ModelStore {
         let (scope, key) = at;
         match value {
             Some(value) => Ok(KvEntry { scope, key, value }),
-            None => Err(StoreError::not_found(Kind::Key, key)),
+            None => Err(StoreError::not_found(Kind::Key, format!("{scope}/{key}"))),
         }
     }
 
@@ -29,9 +29,9 @@ impl KeyValues for ModelStore {
 
     async fn kv_delete(&self, scope: String, key: String) -> Result<(), StoreError> {
         check_kv(&scope, &key, None)?;
-        self.write(|rows, _| match rows.pairs.remove(&(scope, key.clone())) {
+        self.write(|rows, _| match rows.pairs.remove(&(scope.clone(), key.clone())) {
             Some(_) => Ok(()),
-            None => Err(StoreError::not_found(Kind::Key, key)),
+            None => Err(StoreError::not_found(Kind::Key, format!("{scope}/{key}"))),
         })
     }
 

@@ -1,6 +1,6 @@
 //! Workspaces in the oracle.
 
-use ah_model::{Page, PageRequest, Workspace, check_text, limits};
+use ah_model::{Page, PageRequest, Workspace};
 use ah_store::{Capabilities, Feature, Kind, StoreError, Workspaces};
 use async_trait::async_trait;
 
@@ -14,10 +14,7 @@ impl Workspaces for ModelStore {
         external_id: Option<String>,
     ) -> Result<Workspace, StoreError> {
         supported(self.door.capabilities)?;
-        Workspace::check_name(&name)?;
-        if let Some(id) = &external_id {
-            check_text("externalId", id, limits::SHORT_TEXT_BYTES_MAX)?;
-        }
+        Workspace::check(&name, external_id.as_deref())?;
         self.write(|rows, door| {
             if rows.workspaces.values().any(|row| row.name == name) {
                 let reason = "exists already";

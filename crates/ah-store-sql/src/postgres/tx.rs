@@ -195,6 +195,9 @@ impl ToSql for Param<'_> {
     ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
         match self {
             Self::Null => Ok(IsNull::Yes),
+            // No stored text has a NUL byte: such a value equals nothing, as NULL does. What is
+            // written was checked before.
+            Self::Text(value) if value.as_bytes().contains(&0) => Ok(IsNull::Yes),
             Self::Int(value) => value.to_sql(ty, out),
             Self::Bool(value) => value.to_sql(ty, out),
             Self::Text(value) => {

@@ -89,7 +89,7 @@ impl<'a> Query<'a> {
         if let Some(title) = title {
             self.params.push(title.into());
             let mark = format!("${}", self.params.len());
-            let contains = self.dialect.contains("s.title", &mark);
+            let contains = self.dialect.contains("coalesce(s.title, '')", &mark);
             self.sql.push_str(&format!(" AND {contains}"));
         }
     }

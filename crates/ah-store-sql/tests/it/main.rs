@@ -1,4 +1,5 @@
 //! The SQL stores: the contract on both engines, and what only they do.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "these are tests")]
 
 mod postgres;
 mod sqlite;
