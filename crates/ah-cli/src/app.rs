@@ -1,20 +1,22 @@
 //! One run of the program: parse, choose a store, do one command, answer with an exit code.
 
 use std::cell::OnceCell;
+use std::fmt::Display;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ah_model::{NewRepo, SessionId, Timestamp};
+use ah_model::{DraftId, NewRepo, PageLimit, PageRequest, SessionId, Timestamp};
 use ah_store::{
     Capabilities, Clock, Ids, Kind, Store, StoreError, SystemClock, SystemIds, block_on,
 };
 use ah_store_sql::{PostgresOptions, SqlStore, SqliteOptions, Upgrade};
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, GlobalArgs};
-use crate::config::{Config, Durability, FlagSetting, Sources};
+use crate::config::{Color, Config, Durability, FlagSetting, LogLevel, Sources};
 use crate::detect;
 use crate::environment::Environment;
 use crate::error::{CommandError, Exit};
@@ -34,16 +36,12 @@ pub(crate) fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    let environment = Environment::capture();
-    let format = if cli.global.json { Format::Json } else { Format::Human };
-    let colour = wants_colour(&cli.global, &environment);
-    let output = Output { format, quiet: cli.global.quiet, colour };
-    let app = App { global: cli.global, environment, output, config: OnceCell::new() };
+    let app = App::new(cli.global, Environment::capture());
     match crate::commands::run(&app, cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            output.error(&error);
+            app.output.error(&error);
             ExitCode::from(error.exit as u8)
         }
     }
@@ -51,11 +49,23 @@ pub(crate) fn main() -> ExitCode {
 
 /// clap knows how to print help and its own errors; with `--json` errors are problems too.
 fn usage(error: &clap::Error) -> ExitCode {
+    if std::env::args_os().len() == 1 {
+        // Who types `ah` alone wants to know what there is.
+        let _ = Cli::command().print_help();
+        return ExitCode::SUCCESS;
+    }
     let wants_json = std::env::args_os().any(|argument| argument == "--json");
     if error.use_stderr() && wants_json {
-        let text = error.to_string();
-        let detail = text.trim().strip_prefix("error: ").unwrap_or(text.trim()).to_owned();
-        let output = Output { format: Format::Json, quiet: false, colour: false };
+        let detail = match error.kind() {
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                "a command is missing; --help lists those there are".to_owned()
+            }
+            _ => {
+                let text = error.to_string();
+                text.trim().strip_prefix("error: ").unwrap_or(text.trim()).to_owned()
+            }
+        };
+        let output = Output { format: Format::Json, level: LogLevel::Info, colour: false };
         output.error(&CommandError::new(Exit::Usage, detail));
     } else {
         // Nobody to tell when the stream is gone.
@@ -64,12 +74,40 @@ fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(if error.use_stderr() { Exit::Usage as u8 } else { 0 })
 }
 
-fn wants_colour(global: &GlobalArgs, environment: &Environment) -> bool {
-    let plain = global.no_color || environment.is_set("NO_COLOR");
-    !plain && std::io::stderr().is_terminal() && environment.var("TERM") != Some("dumb")
+/// Only errors are coloured, so it is stderr that counts.
+fn wants_colour(global: &GlobalArgs, environment: &Environment, setting: Color) -> bool {
+    if global.no_color || environment.is_set("NO_COLOR") {
+        return false;
+    }
+    match setting {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => {
+            std::io::stderr().is_terminal() && environment.var("TERM") != Some("dumb")
+        }
+    }
 }
 
 impl App {
+    fn new(global: GlobalArgs, environment: Environment) -> Self {
+        let format = if global.json { Format::Json } else { Format::Human };
+        let output = Output { format, level: LogLevel::Info, colour: false };
+        let mut app = Self { global, environment, output, config: OnceCell::new() };
+        // One that cannot be read is the error of whichever command needs it.
+        let config = app.load_config().ok();
+        let color = config.as_ref().map_or(Color::Auto, Config::color);
+        let level = config.as_ref().map_or(LogLevel::Info, Config::log_level);
+        app.output.colour = wants_colour(&app.global, &app.environment, color);
+        app.output.level = if app.global.quiet { LogLevel::Error } else { level };
+        if let Some(config) = config {
+            for path in config.files().filter(|path| path.exists()) {
+                app.output.debug(&format!("configuration {}", path.display()));
+            }
+            app.config = OnceCell::from(config);
+        }
+        app
+    }
+
     /// The configuration, read once.
     pub(crate) fn config(&self) -> Result<&Config, CommandError> {
         if let Some(config) = self.config.get() {
@@ -83,9 +121,15 @@ impl App {
         let flag = |flag, key, value: &Option<String>| {
             value.clone().map(|value| FlagSetting { flag, key, value })
         };
+        let switch = |name, key, on: bool, value: &str| {
+            on.then(|| FlagSetting { flag: name, key, value: value.to_owned() })
+        };
         let flags = [
             flag("--remote-server", "remote-server", &self.global.remote_server),
             flag("--database-url", "store.database-url", &self.global.database_url),
+            switch("--quiet", "log-level", self.global.quiet, "error"),
+            switch("--no-color", "ui.color", self.global.no_color, "never"),
+            switch("--non-interactive", "non-interactive", self.global.non_interactive, "true"),
         ];
         let root = self.project_root();
         Ok(Config::load(&Sources {
@@ -133,7 +177,11 @@ impl App {
 
     /// Whether the person may be asked something.
     pub(crate) fn asking(&self) -> Asking {
-        if self.global.non_interactive { Asking::Forbidden } else { Asking::Allowed }
+        let configured = self.config.get().is_some_and(Config::non_interactive);
+        match self.global.non_interactive || configured {
+            true => Asking::Forbidden,
+            false => Asking::Allowed,
+        }
     }
 
     /// The time now.
@@ -171,6 +219,7 @@ impl App {
             return Ok(SqlStore::connect_postgres(options, capabilities, clock, ids)?);
         }
         let options = self.sqlite_options()?;
+        self.output.debug(&format!("database {}", options.path.display()));
         Ok(SqlStore::open_sqlite(options, Capabilities { workspaces: false }, clock, ids)?)
     }
 
@@ -197,10 +246,37 @@ impl App {
             [] => Err(StoreError::not_found(Kind::Session, text).into()),
             [first, ..] if *first == id => Ok(id),
             [only] => Ok(only.clone()),
-            [one, other, ..] => {
-                let message = format!("session {text} could be {one}, {other} or another");
-                Err(CommandError::new(Exit::Conflict, message).hint("give more of the id"))
-            }
+            [one, other, ..] => Err(ambiguous(Kind::Session, text, one, other)),
         }
     }
+
+    /// The draft that `text` names: its id, or the beginning of it when that is unique.
+    pub(crate) fn draft_id(&self, store: &dyn Store, text: &str) -> Result<DraftId, CommandError> {
+        let id: DraftId = text.parse()?;
+        match block_on(store.draft(id.clone())) {
+            Err(StoreError::NotFound { .. }) => {}
+            found => return Ok(found?.id),
+        }
+        let mut request = PageRequest { limit: PageLimit::MAX, cursor: None };
+        let mut found: Option<DraftId> = None;
+        loop {
+            let page = block_on(store.list_drafts(request.clone()))?;
+            let drafts = page.items.into_iter().map(|draft| draft.id);
+            for id in drafts.filter(|id| id.as_str().starts_with(text)) {
+                if let Some(other) = found.replace(id.clone()) {
+                    return Err(ambiguous(Kind::Draft, text, &other, &id));
+                }
+            }
+            match page.next_cursor {
+                Some(cursor) => request.cursor = Some(cursor),
+                None => break,
+            }
+        }
+        found.ok_or_else(|| StoreError::not_found(Kind::Draft, text).into())
+    }
+}
+
+fn ambiguous(kind: Kind, text: &str, one: &dyn Display, other: &dyn Display) -> CommandError {
+    let message = format!("{kind} {text} is ambiguous: {one} and {other} begin with it");
+    CommandError::new(Exit::Conflict, message).hint("give more of the id")
 }

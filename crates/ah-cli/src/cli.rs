@@ -6,15 +6,22 @@ use clap::{Args, Parser};
 
 use crate::commands::Command;
 
+const AFTER_HELP: &str = "\
+First steps:
+  ah up                                         show what is ready
+  ah session create --agent claude-code         begin a session, prints its id
+  ah session append ID --type note --data '{}'  add an event
+  ah session events ID                          read it back
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 conflict or invalid state, 5 not allowed,
+6 remote unreachable, 7 configuration, 8 no repository, 9 store busy or damaged, 10 input needed";
+
 /// The durable memory of AI coding agents.
 ///
 /// `ah` keeps sessions, tasks, events, drafts and settings in one local database that many programs
 /// may use at once. What it acknowledged is on disk, in order, once, and can be found again.
 #[derive(Debug, Parser)]
-#[command(name = "ah", version, propagate_version = true, disable_help_subcommand = true)]
-#[command(
-    after_help = "First steps:\n  ah up                                      show what is ready\n  ah session create --agent claude-code      begin a session, prints its id\n  ah session append ID --type note --data '{}'  add an event\n  ah session events ID                       read it back\n\nExit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 conflict or invalid state, 5 not allowed,\n6 remote unreachable, 7 configuration, 8 no repository, 9 store busy or damaged, 10 input needed"
-)]
+#[command(name = "ah", version, after_help = AFTER_HELP)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,

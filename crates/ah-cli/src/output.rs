@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use ah_store::Problem;
 use serde::Serialize;
 
+use crate::config::LogLevel;
 use crate::error::{CommandError, Exit};
 
 /// How results are printed.
@@ -18,22 +19,25 @@ pub(crate) enum Format {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     pub(crate) format: Format,
-    pub(crate) quiet: bool,
+    pub(crate) level: LogLevel,
     pub(crate) colour: bool,
 }
 
 /// A result that could not be printed. A reader that went away has had enough: not an error.
 fn written(result: io::Result<()>) -> Result<(), CommandError> {
     match result {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-            Err(CommandError::new(Exit::Failed, BROKEN_PIPE))
-        }
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(broken_pipe()),
         Err(error) => Err(CommandError::new(Exit::Failed, format!("cannot write: {error}"))),
         Ok(()) => Ok(()),
     }
 }
 
 const BROKEN_PIPE: &str = "broken pipe";
+
+/// Nobody reads stdout any more.
+pub(crate) fn broken_pipe() -> CommandError {
+    CommandError::new(Exit::Failed, BROKEN_PIPE)
+}
 
 /// Whether a command ended only because nobody reads its output any more.
 pub(crate) fn is_broken_pipe(error: &CommandError) -> bool {
@@ -74,6 +78,14 @@ impl Output {
         written(write!(stdout, "{text}{end}").and_then(|()| stdout.flush()))
     }
 
+    /// Prints a stored text: byte for byte to a program, without its control characters to a person.
+    pub(crate) fn stored(self, text: &str) -> Result<(), CommandError> {
+        match io::stdout().is_terminal() {
+            true => self.text(&format!("{}\n", printable_lines(text))),
+            false => self.text(&format!("{text}\n")),
+        }
+    }
+
     /// Hands stdout to `write`, buffered.
     pub(crate) fn stream(
         self,
@@ -86,9 +98,16 @@ impl Output {
 
     /// Says something to the person; never part of a result.
     pub(crate) fn talk(self, text: &str) {
-        if !self.quiet {
+        if self.level >= LogLevel::Info {
             // Nobody to tell when stderr is gone.
-            let _ = writeln!(io::stderr(), "{text}");
+            let _ = writeln!(io::stderr(), "{}", printable_lines(text));
+        }
+    }
+
+    /// Says something to who looks for a cause.
+    pub(crate) fn debug(self, text: &str) {
+        if self.level >= LogLevel::Debug {
+            let _ = writeln!(io::stderr(), "debug: {}", printable_lines(text));
         }
     }
 
@@ -127,15 +146,38 @@ pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// `text` without characters that would move a terminal's cursor or change its colours.
+/// `text` without characters that would move a terminal's cursor, change its colours or turn the
+/// direction of what follows.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if is_active(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// As [`printable`], keeping line ends and tabs.
 pub(crate) fn printable_lines(text: &str) -> String {
-    let keep = |c: char| c == '\n' || c == '\t' || !c.is_control();
+    let keep = |c: char| c == '\n' || c == '\t' || !is_active(c);
     text.chars().map(|c| if keep(c) { c } else { '\u{fffd}' }).collect()
+}
+
+fn is_active(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A number of bytes as people read it: `512 bytes`, `180.0 KiB`.
+pub(crate) fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if count < 1_024 {
+        return format!("{count} bytes");
+    }
+    let mut tenths = count.saturating_mul(10) / 1_024;
+    let mut units = UNITS.iter();
+    let mut unit = units.next().copied().unwrap_or_default();
+    for larger in units {
+        if tenths < 10_240 {
+            break;
+        }
+        (tenths, unit) = (tenths / 1_024, larger);
+    }
+    format!("{}.{} {unit}", tenths / 10, tenths % 10)
 }
 
 /// Rows in aligned columns under a header; the last column is not padded.
@@ -164,4 +206,41 @@ pub(crate) fn fields(pairs: &[(&str, String)]) -> String {
     filled()
         .map(|(name, value)| format!("{:<width$} {}\n", format!("{name}:"), printable(value)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_in_the_largest_unit_that_fits() {
+        for (count, text) in [
+            (0, "0 bytes"),
+            (1_023, "1023 bytes"),
+            (1_024, "1.0 KiB"),
+            (184_320, "180.0 KiB"),
+            (1_048_575, "1023.9 KiB"),
+            (1_572_864, "1.5 MiB"),
+            (5 << 40, "5.0 TiB"),
+        ] {
+            assert_eq!(bytes(count), text);
+        }
+    }
+
+    #[test]
+    fn what_a_terminal_would_act_on_is_replaced() {
+        let text = "a\u{1b}[31mb\u{7}\u{9b}2J\u{202e}c\r\nd\te";
+        assert_eq!(printable(text), "a\u{fffd}[31mb\u{fffd}\u{fffd}2J\u{fffd}c\u{fffd}\u{fffd}d\u{fffd}e");
+        assert_eq!(
+            printable_lines(text),
+            "a\u{fffd}[31mb\u{fffd}\u{fffd}2J\u{fffd}c\u{fffd}\nd\te"
+        );
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let row = |a: &str, b: &str| vec![a.to_owned(), b.to_owned()];
+        let text = table(&["ID", "TITLE"], &[row("1", "x"), row("long id", "")]);
+        assert_eq!(text, "ID       TITLE\n1        x\nlong id\n");
+    }
 }

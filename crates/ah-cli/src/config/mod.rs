@@ -28,8 +28,8 @@ pub(crate) use explain::Explained;
 pub(crate) use origin::{Layer, Place};
 #[cfg(test)]
 pub(crate) use reference::reference;
-pub(crate) use schema::{KEYS, Key};
-pub(crate) use settings::{Color, Durability};
+pub(crate) use schema::{KEYS, Key, OTHER_VARIABLES};
+pub(crate) use settings::{Color, Durability, LogLevel};
 pub(crate) use value::Value;
 
 use crate::environment::{Environment, EnvironmentError};
@@ -136,6 +136,11 @@ impl Config {
     pub(crate) fn path(&self, layer: Layer) -> Option<&Path> {
         let found = self.layers.iter().find(|entries| entries.layer == layer)?;
         found.path.as_deref().map(PathBuf::as_path)
+    }
+
+    /// The files that count, whether or not they exist.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.layers.iter().filter_map(|layer| layer.path.as_deref().map(PathBuf::as_path))
     }
 
     /// Whether the system file alone decides this key.

@@ -112,21 +112,22 @@ pub(crate) static KEYS: [Key; 11] = [
         kind: Kind::Choice(&["auto", "always", "never"]),
         default: text("auto"),
         scope: Scope::Anywhere,
-        doc: "When to colour output.",
+        doc: "When to colour output; `--no-color` and `NO_COLOR` win.",
     },
     Key {
         path: "log-level",
-        kind: Kind::Choice(&["off", "error", "warn", "info", "debug", "trace"]),
-        default: text("warn"),
+        kind: Kind::Choice(&["error", "info", "debug"]),
+        default: text("info"),
         scope: Scope::Anywhere,
-        doc: "Least severe diagnostics that are written to stderr.",
+        doc: "What is said on stderr beside results: only errors (as with `--quiet`), what was \
+              done, or also which files were used.",
     },
     Key {
         path: "non-interactive",
         kind: Kind::Boolean,
         default: Some(Value::Boolean(false)),
         scope: Scope::Anywhere,
-        doc: "Never ask; end with exit code 10 when an answer would be needed.",
+        doc: "Never ask, as with `--non-interactive`; exit code 10 when input would be needed.",
     },
     Key {
         path: "enforced",
@@ -138,11 +139,10 @@ pub(crate) static KEYS: [Key; 11] = [
 ];
 
 /// Variables of ours that are not settings, with their meaning.
-pub(crate) const OTHER_VARIABLES: [(&str, &str); 4] = [
+pub(crate) const OTHER_VARIABLES: [(&str, &str); 3] = [
     (AH_HOME, "Directory of `state.db` and of the user's `config.toml`."),
     (AH_SYSTEM_CONFIG, "File to read as the system file; for packagers and tests."),
-    ("AH_TOKEN", "Token to show to the remote server; never written to a file."),
-    ("AH_TEST_POSTGRES", "PostgreSQL server of the test suite, or `skip`."),
+    ("NO_COLOR", "No colour when set to anything, as with `--no-color`."),
 ];
 
 impl Key {

@@ -30,6 +30,17 @@ pub(crate) enum Color {
     Never,
 }
 
+/// What is said on stderr beside results, from least to most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum LogLevel {
+    /// Errors.
+    Error,
+    /// And what was done.
+    Info,
+    /// And which files were used.
+    Debug,
+}
+
 impl Config {
     /// URL of the server to work on; `None` means the local database.
     pub(crate) fn remote_server(&self) -> Result<Option<&str>, ConfigError> {
@@ -55,11 +66,6 @@ impl Config {
     /// Agent kind used when none is given.
     pub(crate) fn default_agent(&self) -> &str {
         self.text("repo.default-agent").unwrap_or("claude-code")
-    }
-
-    /// Program that runs the project's own tasks.
-    pub(crate) fn task_runner(&self) -> Option<&str> {
-        self.text("repo.task-runner")
     }
 
     /// What an acknowledged append survives.
@@ -93,9 +99,13 @@ impl Config {
         }
     }
 
-    /// Least severe diagnostics that are written.
-    pub(crate) fn log_level(&self) -> &str {
-        self.text("log-level").unwrap_or("warn")
+    /// What is said beside results.
+    pub(crate) fn log_level(&self) -> LogLevel {
+        match self.text("log-level") {
+            Some("error") => LogLevel::Error,
+            Some("debug") => LogLevel::Debug,
+            Some(_) | None => LogLevel::Info,
+        }
     }
 
     /// Whether the program must never ask.

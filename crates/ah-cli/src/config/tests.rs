@@ -91,6 +91,16 @@ impl World {
     }
 }
 
+impl Config {
+    /// A text that no part of the program reads.
+    fn task_runner(&self) -> Option<&str> {
+        match self.get("repo.task-runner").unwrap()?.value {
+            Value::Text(text) => Some(text),
+            other => panic!("{other} is no text"),
+        }
+    }
+}
+
 /// The value of a key and the layer it comes from.
 #[track_caller]
 fn shown(config: &Config, key: &str) -> (String, Layer) {

@@ -145,7 +145,6 @@ fn fork(
     if wanted.title.is_some() {
         new.title.clone_from(&wanted.title);
     }
-    new.check()?;
     create(tx, ctx, new, Some(point))
 }
 
@@ -289,6 +288,7 @@ impl Sessions for SqlStore {
         id: SessionId,
         wanted: SessionFork,
     ) -> Result<Session, StoreError> {
+        wanted.title.as_deref().map_or(Ok(()), Session::check_title)?;
         self.write(move |tx, ctx| fork(tx, ctx, &id, &wanted)).await
     }
 

@@ -23,6 +23,8 @@ use crate::hub::Hub;
 
 /// Most writes of one batch.
 const BATCH_MAX: usize = 512;
+/// Longest wait for callers to come back with their next write.
+const GATHER_MAX: Duration = Duration::from_millis(1);
 /// How often waiting writes are looked at for having waited too long.
 const WATCHDOG_STEP: Duration = Duration::from_millis(250);
 
@@ -165,10 +167,35 @@ impl Writer {
                 queue.taken = true;
             }
             let _released = Release(self);
-            match self.lock.take() {
-                Ok(turn) => self.write_batch(turn),
-                Err(error) => refuse(self.take_batch(), &error),
+            while self.write_next_batch() {}
+        }
+    }
+
+    /// Writes what waits; whether more writes are to be expected at once.
+    fn write_next_batch(&self) -> bool {
+        let start = Instant::now();
+        let written = match self.lock.take() {
+            Ok(turn) => self.write_batch(turn),
+            Err(error) => {
+                refuse(self.take_batch(), &error);
+                0
             }
+        };
+        // One write alone shares nothing: its caller does the next one itself.
+        written > 1 && self.gather(written, start.elapsed())
+    }
+
+    /// Lets the callers just answered come back, so that their next writes share a sync again:
+    /// without it one of them would write alone while the others wait. Never waits longer than the
+    /// batch before took.
+    fn gather(&self, expected: usize, longest: Duration) -> bool {
+        let start = Instant::now();
+        loop {
+            let waiting = self.queue().waiting.len();
+            if waiting >= expected || start.elapsed() >= longest.min(GATHER_MAX) {
+                return waiting > 0;
+            }
+            std::thread::yield_now();
         }
     }
 
@@ -179,11 +206,12 @@ impl Writer {
     }
 
     /// Runs everything that waits in one transaction. A write that is refused is undone alone.
-    fn write_batch(&self, turn: Turn<'_>) {
+    fn write_batch(&self, turn: Turn<'_>) -> usize {
         // Taken after the lock was had: writes that came meanwhile ride along.
         let mut batch = self.take_batch();
-        if batch.is_empty() {
-            return;
+        let count = batch.len();
+        if count == 0 {
+            return 0;
         }
         let mut answers = Vec::with_capacity(batch.len());
         let done = self.commit(turn, |connection, path| {
@@ -201,6 +229,7 @@ impl Writer {
             }
             Err(error) => refuse(batch, &error),
         }
+        count
     }
 
     /// The watchdog thread: a write that waited too long is refused as busy.

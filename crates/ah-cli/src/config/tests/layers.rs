@@ -6,11 +6,11 @@ use crate::config::explain::Effect;
 /// Every layer says something else.
 fn all_layers() -> World {
     World::new()
-        .flag("--log-level", "log-level", "trace")
-        .file(Layer::ConfigFile, "log-level = \"debug\"\n")
-        .variable("AH_LOG_LEVEL", "info")
-        .file(Layer::ProjectUser, "\nlog-level = \"error\"\n")
-        .file(Layer::Project, "log-level = \"off\"\n")
+        .flag("--log-level", "log-level", "debug")
+        .file(Layer::ConfigFile, "log-level = \"info\"\n")
+        .variable("AH_LOG_LEVEL", "error")
+        .file(Layer::ProjectUser, "\nlog-level = \"info\"\n")
+        .file(Layer::Project, "log-level = \"debug\"\n")
         .file(Layer::User, "# mine\n\nlog-level = \"info\"\n")
         .file(Layer::System, "log-level = \"error\"\n")
 }
@@ -26,7 +26,7 @@ fn without_files_every_setting_has_its_default() {
     assert_eq!(config.database_url(), None);
     assert_eq!(config.busy_timeout().as_millis(), 10_000);
     assert_eq!(config.color(), Color::Auto);
-    assert_eq!(config.log_level(), "warn");
+    assert_eq!(config.log_level(), LogLevel::Info);
     assert!(!config.non_interactive());
 }
 
@@ -39,6 +39,7 @@ fn every_setting_can_be_set() {
              [store]\ndurability = \"normal\"\ndatabase-url = \"postgres://a:b@h/d\"\n\
              busy-timeout-ms = 5\n[ui]\ncolor = \"never\"\n",
         )
+        .variable("AH_LOG_LEVEL", "error")
         .load()
         .unwrap();
     assert_eq!(config.default_agent(), "codex@1");
@@ -47,6 +48,7 @@ fn every_setting_can_be_set() {
     assert_eq!(config.database_url(), Some("postgres://a:b@h/d"));
     assert_eq!(config.busy_timeout().as_millis(), 5);
     assert_eq!(config.color(), Color::Never);
+    assert_eq!(config.log_level(), LogLevel::Error);
     assert!(config.non_interactive());
 }
 
@@ -54,20 +56,20 @@ fn every_setting_can_be_set() {
 fn the_strongest_layer_wins_and_each_of_them_is_explained() {
     let world = all_layers();
     let config = world.load().unwrap();
-    assert_eq!(shown(&config, "log-level"), ("trace".to_owned(), Layer::Flag));
+    assert_eq!(shown(&config, "log-level"), ("debug".to_owned(), Layer::Flag));
     let rows = config.explain("log-level").unwrap();
     let rows: Vec<_> = rows.iter().map(|row| line(&world, row)).collect();
     assert_eq!(
         rows,
         [
-            "flag --log-level trace wins",
-            "--config named.toml:1 debug hidden",
-            "environment AH_LOG_LEVEL info hidden",
-            "project-user repo/.agents/config.user.toml:2 error hidden",
-            "project repo/.agents/config.toml:1 off hidden",
+            "flag --log-level debug wins",
+            "--config named.toml:1 info hidden",
+            "environment AH_LOG_LEVEL error hidden",
+            "project-user repo/.agents/config.user.toml:2 info hidden",
+            "project repo/.agents/config.toml:1 debug hidden",
             "user home/.config/agent-harbor/config.toml:3 info hidden",
             "system system.toml:1 error hidden",
-            "default - warn hidden",
+            "default - info hidden",
         ]
     );
 }
@@ -88,7 +90,7 @@ fn an_enforced_key_is_the_systems_alone() {
 #[test]
 fn an_enforced_key_the_system_does_not_set_has_its_default() {
     let config = all_layers().file(Layer::System, "enforced = [\"log-level\"]\n").load().unwrap();
-    assert_eq!(shown(&config, "log-level"), ("warn".to_owned(), Layer::Default));
+    assert_eq!(shown(&config, "log-level"), ("info".to_owned(), Layer::Default));
 }
 
 #[test]
@@ -139,7 +141,7 @@ fn variables_are_typed_and_empty_ones_are_unset() {
     assert_eq!(config.busy_timeout().as_millis(), 25);
     assert!(config.non_interactive());
     assert_eq!(config.task_runner(), Some("make"));
-    assert_eq!(shown(&config, "log-level"), ("warn".to_owned(), Layer::Default));
+    assert_eq!(shown(&config, "log-level"), ("info".to_owned(), Layer::Default));
 }
 
 #[test]
@@ -147,7 +149,7 @@ fn ah_home_replaces_the_users_file() {
     let world = World::new().file(Layer::User, "log-level = \"info\"\n").variable("AH_HOME", "ah");
     fs::create_dir(world.dir.path().join("ah")).unwrap();
     fs::write(world.dir.path().join("ah/config.toml"), "log-level = \"debug\"\n").unwrap();
-    assert_eq!(world.load().unwrap().log_level(), "debug");
+    assert_eq!(world.load().unwrap().log_level(), LogLevel::Debug);
 }
 
 #[test]
