@@ -82,9 +82,7 @@ fn wants_colour(global: &GlobalArgs, environment: &Environment, setting: Color) 
     match setting {
         Color::Always => true,
         Color::Never => false,
-        Color::Auto => {
-            std::io::stderr().is_terminal() && environment.var("TERM") != Some("dumb")
-        }
+        Color::Auto => std::io::stderr().is_terminal() && environment.var("TERM") != Some("dumb"),
     }
 }
 

@@ -97,7 +97,7 @@ fn hints(error: &StoreError) -> Vec<&'static str> {
             Kind::AgentKind | Kind::Run => vec![],
         },
         StoreError::Unsupported { .. } => {
-            vec!["name a server with `--remote-server URL`, or leave `--workspace` out"]
+            vec!["workspaces are a server's; `--database-url` uses a server's database"]
         }
         StoreError::Busy { .. } => {
             vec![
@@ -127,8 +127,25 @@ impl From<ah_model::Invalid> for CommandError {
 
 impl From<ConfigError> for CommandError {
     fn from(error: ConfigError) -> Self {
-        let message = with_causes(&error);
-        Self::new(Exit::Configuration, message).hint("`ah config path` lists the files that count")
+        let hint = match &error {
+            ConfigError::UnknownKey { .. } | ConfigError::UnknownKeyIn { .. } => {
+                "`ah config explain` lists every key"
+            }
+            ConfigError::UnfitValue { .. } => "`ah config explain KEY` says what it is for",
+            ConfigError::UnknownServer { .. } => "`ah config explain server` shows the servers",
+            ConfigError::Enforced { .. } => "`ah config explain KEY` shows every layer",
+            ConfigError::Syntax { .. }
+            | ConfigError::Mismatch { .. }
+            | ConfigError::NotATable { .. }
+            | ConfigError::Misplaced { .. }
+            | ConfigError::Missing { .. }
+            | ConfigError::Unreadable { .. }
+            | ConfigError::TooLarge { .. }
+            | ConfigError::NoFile { .. }
+            | ConfigError::Unwritable { .. }
+            | ConfigError::Environment(_) => "`ah config path` lists the files that count",
+        };
+        Self::new(Exit::Configuration, with_causes(&error)).hint(hint)
     }
 }
 

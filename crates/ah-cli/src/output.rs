@@ -230,7 +230,10 @@ mod tests {
     #[test]
     fn what_a_terminal_would_act_on_is_replaced() {
         let text = "a\u{1b}[31mb\u{7}\u{9b}2J\u{202e}c\r\nd\te";
-        assert_eq!(printable(text), "a\u{fffd}[31mb\u{fffd}\u{fffd}2J\u{fffd}c\u{fffd}\u{fffd}d\u{fffd}e");
+        assert_eq!(
+            printable(text),
+            "a\u{fffd}[31mb\u{fffd}\u{fffd}2J\u{fffd}c\u{fffd}\u{fffd}d\u{fffd}e"
+        );
         assert_eq!(
             printable_lines(text),
             "a\u{fffd}[31mb\u{fffd}\u{fffd}2J\u{fffd}c\u{fffd}\nd\te"

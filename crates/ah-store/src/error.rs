@@ -50,7 +50,7 @@ pub enum Feature {
 impl fmt::Display for Feature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Workspaces => "workspaces: a feature of a server, which",
+            Self::Workspaces => "workspaces",
         })
     }
 }
@@ -80,7 +80,7 @@ pub enum StoreError {
     #[error(transparent)]
     Invalid(#[from] Invalid),
     /// Use another store.
-    #[error("{feature} is not supported by this store")]
+    #[error("the local store has no {feature}")]
     Unsupported {
         /// What is missing.
         feature: Feature,

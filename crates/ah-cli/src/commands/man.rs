@@ -41,5 +41,6 @@ fn write(command: &Command, name: &str, directory: &Path) -> Result<(), CommandE
         .map_err(|error| CommandError::file("write", &path, &error))?;
     command
         .get_subcommands()
+        .filter(|verb| verb.get_name() != "help")
         .try_for_each(|verb| write(verb, &format!("{name}-{}", verb.get_name()), directory))
 }

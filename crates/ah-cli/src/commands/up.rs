@@ -7,7 +7,7 @@ use serde_json::json;
 use super::session::view;
 use crate::app::App;
 use crate::error::CommandError;
-use crate::output::{fields, table};
+use crate::output::{bytes as size, fields, table};
 
 /// How many sessions are shown.
 const RECENT: u64 = 5;
@@ -37,7 +37,7 @@ pub(crate) fn run(app: &App, _args: &Args) -> Result<(), CommandError> {
             ("version", env!("CARGO_PKG_VERSION").to_owned()),
             ("database", place.clone()),
             ("schema", ah_store_sql::SCHEMA_VERSION.to_string()),
-            ("bytes", bytes.to_string()),
+            ("size", size(bytes)),
         ]);
         let now = app.now();
         let sessions: Vec<_> = recent.items.iter().map(|s| view::row(s, now)).collect();

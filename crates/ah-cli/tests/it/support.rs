@@ -9,21 +9,24 @@ use tempfile::TempDir;
 
 /// A temporary directory with a state directory, a home and a working directory of its own.
 pub(crate) struct Home {
-    directory: TempDir,
+    /// Without symbolic links, as the operating system names it.
+    path: PathBuf,
+    _directory: TempDir,
 }
 
 impl Home {
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().canonicalize().unwrap();
         for name in ["home", "work"] {
-            std::fs::create_dir(directory.path().join(name)).unwrap();
+            std::fs::create_dir(path.join(name)).unwrap();
         }
-        Self { directory }
+        Self { path, _directory: directory }
     }
 
     /// The whole temporary directory.
     pub(crate) fn path(&self) -> &Path {
-        self.directory.path()
+        &self.path
     }
 
     /// What `AH_HOME` names; made by the program itself.

@@ -42,10 +42,8 @@ DROP INDEX idx_events_session_ts;
 CREATE UNIQUE INDEX events_session_seq ON events(session_id, seq);
 CREATE UNIQUE INDEX events_dedup_key ON events(session_id, dedup_key) WHERE dedup_key IS NOT NULL;
 
+-- Status words of other vocabularies become ours; one that nobody knows is a failure that says so.
 UPDATE sessions SET
-  created_at = started_at,
-  last_activity_at = greatest(started_at, coalesce(ended_at, started_at)),
-  last_seq = (SELECT count(*) FROM events WHERE events.session_id = sessions.id),
   status = CASE status
     WHEN 'pending' THEN 'created' WHEN 'queued' THEN 'created'
     WHEN 'finished' THEN 'succeeded' WHEN 'completed' THEN 'succeeded'
@@ -56,6 +54,13 @@ UPDATE sessions SET
   exit_reason = CASE WHEN status NOT IN ('pending', 'queued', 'finished', 'completed', 'stopped',
     'error', 'created', 'running', 'idle', 'stopping', 'succeeded', 'failed', 'cancelled')
     THEN 'status was ' || status END;
+-- A session has an end exactly when it is finished.
+UPDATE sessions SET ended_at = CASE
+  WHEN status IN ('succeeded', 'failed', 'cancelled') THEN coalesce(ended_at, started_at) END;
+UPDATE sessions SET
+  created_at = started_at,
+  last_activity_at = greatest(started_at, coalesce(ended_at, started_at)),
+  last_seq = (SELECT count(*) FROM events WHERE events.session_id = sessions.id);
 CREATE INDEX sessions_activity ON sessions(last_activity_at, id);
 CREATE UNIQUE INDEX sessions_origin ON sessions(source, external_id) WHERE source IS NOT NULL;
 CREATE INDEX sessions_parent ON sessions(parent_session_id) WHERE parent_session_id IS NOT NULL;

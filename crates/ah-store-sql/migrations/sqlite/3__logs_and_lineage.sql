@@ -47,7 +47,8 @@ ALTER TABLE sessions ADD COLUMN last_activity_at TEXT NOT NULL DEFAULT '1970-01-
 -- The log: seq counts from 1 per session without gaps, in the order the rows were written.
 ALTER TABLE events ADD COLUMN seq INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE events ADD COLUMN dedup_key TEXT;
-UPDATE events SET seq = numbered.seq
+UPDATE events SET seq = numbered.seq,
+  ts = coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', ts), '1970-01-01T00:00:00.000Z')
   FROM (SELECT id, row_number() OVER (PARTITION BY session_id ORDER BY id) AS seq FROM events) AS numbered
   WHERE numbered.id = events.id;
 DROP INDEX idx_events_session_ts;
@@ -69,6 +70,9 @@ UPDATE sessions SET
   exit_reason = CASE WHEN status NOT IN ('pending', 'queued', 'finished', 'completed', 'stopped',
     'error', 'created', 'running', 'idle', 'stopping', 'succeeded', 'failed', 'cancelled')
     THEN 'status was ' || status END;
+-- A session has an end exactly when it is finished.
+UPDATE sessions SET ended_at = CASE
+  WHEN status IN ('succeeded', 'failed', 'cancelled') THEN coalesce(ended_at, started_at) END;
 UPDATE sessions SET
   created_at = started_at,
   last_activity_at = max(started_at, coalesce(ended_at, started_at)),
@@ -77,6 +81,12 @@ CREATE INDEX sessions_activity ON sessions(last_activity_at, id);
 CREATE UNIQUE INDEX sessions_origin ON sessions(source, external_id) WHERE source IS NOT NULL;
 CREATE INDEX sessions_parent ON sessions(parent_session_id) WHERE parent_session_id IS NOT NULL;
 CREATE INDEX sessions_forked_from ON sessions(forked_from) WHERE forked_from IS NOT NULL;
+
+UPDATE drafts SET
+  created_at = coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', created_at), '1970-01-01T00:00:00.000Z'),
+  updated_at = coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', updated_at), '1970-01-01T00:00:00.000Z');
+UPDATE workspaces SET
+  created_at = coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', created_at), '1970-01-01T00:00:00.000Z');
 
 -- The labels of sessions once more, to find sessions by.
 CREATE TABLE session_labels (

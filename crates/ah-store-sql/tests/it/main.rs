@@ -2,4 +2,5 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "these are tests")]
 
 mod postgres;
+mod schema;
 mod sqlite;

@@ -21,5 +21,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
         "layer": setting.layer.as_str(),
         "place": setting.place.map(ToString::to_string),
     });
-    app.output.result(&answer, |_| format!("{}\n", setting.value))
+    if app.output.is_json() {
+        return app.output.json(&answer);
+    }
+    app.output.stored(&setting.value.to_string())
 }

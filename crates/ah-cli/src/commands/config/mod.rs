@@ -23,7 +23,7 @@ pub(crate) enum Command {
     Set(set::Args),
     /// Remove a key from a configuration file
     Unset(unset::Args),
-    /// Show what every layer says of a key
+    /// Show what every layer says of a key, or what keys there are
     Explain(explain::Args),
     /// Show the files that count
     Path(path::Args),

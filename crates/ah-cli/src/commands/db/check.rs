@@ -32,7 +32,11 @@ pub(crate) fn run(app: &App, _args: &Args) -> Result<(), CommandError> {
     if ok {
         return Ok(());
     }
-    let message = format!("{} rules are broken or rows are wrong", report.violations.len());
-    Err(CommandError::new(Exit::Store, message)
+    let is_broken = |rule: &&&str| report.violations.iter().any(|v| v.rule == **rule);
+    let message = match report.rules.iter().filter(is_broken).count() {
+        1 => "1 rule is broken".to_owned(),
+        count => format!("{count} rules are broken"),
+    };
+    Err(CommandError::new(Exit::Store, format!("the database is damaged: {message}"))
         .hint("`ah db backup` first; `ah db restore FILE` puts an older copy in place"))
 }

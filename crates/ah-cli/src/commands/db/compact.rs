@@ -3,6 +3,7 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::error::CommandError;
+use crate::output::bytes;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
@@ -15,5 +16,5 @@ pub(crate) fn run(app: &App, _args: &Args) -> Result<(), CommandError> {
         "bytesAfter": report.bytes_after,
         "bytesFreed": freed,
     });
-    app.output.result(&done, |_| format!("{freed} bytes given back"))
+    app.output.result(&done, |_| format!("{} given back", bytes(freed)))
 }

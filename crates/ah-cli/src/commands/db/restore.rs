@@ -11,7 +11,7 @@ use crate::input::confirm;
 pub(crate) struct Args {
     /// A backup made by `ah db backup` or before an upgrade
     file: PathBuf,
-    /// Do not ask
+    /// Do not ask; only people at a terminal are asked
     #[arg(long, short)]
     yes: bool,
 }

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::error::CommandError;
-use crate::output::fields;
+use crate::output::{bytes, fields};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
@@ -25,9 +25,9 @@ pub(crate) fn run(app: &App, _args: &Args) -> Result<(), CommandError> {
         let mut pairs = vec![
             ("path", stats.path.display().to_string()),
             ("schema version", stats.schema_version.to_string()),
-            ("bytes", stats.bytes.to_string()),
-            ("write-ahead log bytes", stats.wal_bytes.to_string()),
-            ("unused bytes", stats.free_bytes.to_string()),
+            ("size", bytes(stats.bytes)),
+            ("write-ahead log", bytes(stats.wal_bytes)),
+            ("unused", bytes(stats.free_bytes)),
         ];
         pairs.extend(rows.iter().map(|(table, count)| (*table, count.to_string())));
         fields(&pairs)

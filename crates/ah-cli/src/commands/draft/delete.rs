@@ -5,12 +5,14 @@ use crate::error::CommandError;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The draft's id
+    /// The draft's id, or the beginning of it
     id: String,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    block_on(app.store()?.delete_draft(args.id.parse()?))?;
-    let gone = serde_json::json!({ "id": args.id, "deleted": true });
+    let store = app.store()?;
+    let id = app.draft_id(&store, &args.id)?;
+    block_on(store.delete_draft(id.clone()))?;
+    let gone = serde_json::json!({ "id": id, "deleted": true });
     app.output.result(&gone, |_| String::new())
 }

@@ -7,7 +7,7 @@ use crate::error::CommandError;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The draft's id
+    /// The draft's id, or the beginning of it
     id: String,
     #[command(flatten)]
     delivery: DeliveryArgs,
@@ -15,7 +15,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let draft = block_on(store.draft(args.id.parse()?))?;
+    let draft = block_on(store.draft(app.draft_id(&store, &args.id)?))?;
     let fields = draft.fields;
     let repo = match &app.global.repo {
         Some(_) => app.repo()?,

@@ -1,7 +1,8 @@
+use ah_model::{Draft, Timestamp};
 use ah_store::{Drafts, block_on};
 
 use crate::app::App;
-use crate::commands::paging::{Paging, print};
+use crate::commands::paging::{Look, Paging};
 use crate::error::CommandError;
 use crate::output::printable;
 use crate::when::ago;
@@ -15,16 +16,22 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    let page = block_on(app.store()?.list_drafts(args.paging.request()?))?;
+    let store = app.store()?;
     let now = app.now();
-    let empty = "no drafts; `ah draft save` begins one";
-    print(app, &page, &["ID", "SAVED", "REPOSITORY", "PROMPT"], empty, |draft| {
-        let first = draft.fields.description.lines().next().unwrap_or_default();
-        vec![
-            draft.id.to_string(),
-            ago(draft.updated_at, now),
-            printable(&draft.fields.repository),
-            printable(&first.chars().take(PROMPT_CHARS).collect::<String>()),
-        ]
-    })
+    let look = Look {
+        header: &["ID", "SAVED", "REPOSITORY", "PROMPT"],
+        empty: "no drafts; `ah draft save` begins one",
+        row: &|draft| row(draft, now),
+    };
+    args.paging.print(app, &look, |page| Ok(block_on(store.list_drafts(page))?))
+}
+
+fn row(draft: &Draft, now: Timestamp) -> Vec<String> {
+    let first = draft.fields.description.lines().next().unwrap_or_default();
+    vec![
+        draft.id.to_string(),
+        ago(draft.updated_at, now),
+        printable(&draft.fields.repository),
+        printable(&first.chars().take(PROMPT_CHARS).collect::<String>()),
+    ]
 }

@@ -6,12 +6,13 @@ use crate::output::{fields, printable_lines};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The draft's id
+    /// The draft's id, or the beginning of it
     id: String,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    let draft = block_on(app.store()?.draft(args.id.parse()?))?;
+    let store = app.store()?;
+    let draft = block_on(store.draft(app.draft_id(&store, &args.id)?))?;
     app.output.result(&draft, |draft| {
         let head = fields(&[
             ("id", draft.id.to_string()),

@@ -14,5 +14,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let entry = block_on(app.store()?.kv_get(args.scope.scope.clone(), args.key.clone()))?;
-    app.output.result(&entry, |entry| format!("{}\n", entry.value))
+    if app.output.is_json() {
+        return app.output.json(&entry);
+    }
+    app.output.stored(&entry.value)
 }

@@ -1,8 +1,9 @@
+use ah_model::KvEntry;
 use ah_store::{KeyValues, block_on};
 
 use super::Scope;
 use crate::app::App;
-use crate::commands::paging::{Paging, print};
+use crate::commands::paging::{Look, Paging};
 use crate::error::CommandError;
 use crate::output::printable;
 
@@ -15,9 +16,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    let page = block_on(app.store()?.kv_list(args.scope.scope.clone(), args.paging.request()?))?;
-    let empty = format!("no keys in scope {}", args.scope.scope);
-    print(app, &page, &["KEY", "VALUE"], &empty, |entry| {
-        vec![printable(&entry.key), printable(&entry.value)]
-    })
+    let store = app.store()?;
+    let scope = &args.scope.scope;
+    let look = Look {
+        header: &["KEY", "VALUE"],
+        empty: &format!("no keys in scope {scope}"),
+        row: &|entry: &KvEntry| vec![printable(&entry.key), printable(&entry.value)],
+    };
+    args.paging.print(app, &look, |page| Ok(block_on(store.kv_list(scope.clone(), page))?))
 }

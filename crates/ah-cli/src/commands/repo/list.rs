@@ -1,7 +1,8 @@
+use ah_model::Repo;
 use ah_store::{Repos, block_on};
 
 use crate::app::App;
-use crate::commands::paging::{Paging, print};
+use crate::commands::paging::{Look, Paging};
 use crate::error::CommandError;
 use crate::output::printable;
 
@@ -12,14 +13,20 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    let page = block_on(app.store()?.list_repos(args.paging.request()?))?;
-    let empty = "no repositories yet; `ah repo add` records one";
-    print(app, &page, &["ID", "VCS", "BRANCH", "WHERE"], empty, |repo| {
-        vec![
-            repo.id.to_string(),
-            repo.found.vcs.to_string(),
-            repo.found.default_branch.clone().unwrap_or_default(),
-            printable(&repo.to_string()),
-        ]
-    })
+    let store = app.store()?;
+    let look = Look {
+        header: &["ID", "VCS", "BRANCH", "WHERE"],
+        empty: "no repositories yet; `ah repo add` records one",
+        row: &row,
+    };
+    args.paging.print(app, &look, |page| Ok(block_on(store.list_repos(page))?))
+}
+
+fn row(repo: &Repo) -> Vec<String> {
+    vec![
+        repo.id.to_string(),
+        repo.found.vcs.to_string(),
+        printable(repo.found.default_branch.as_deref().unwrap_or_default()),
+        printable(&repo.to_string()),
+    ]
 }

@@ -5,6 +5,9 @@ mod detect;
 mod list;
 mod remove;
 
+use ah_model::{NewRepo, PageLimit, PageRequest, Repo};
+use ah_store::{Repos, block_on};
+use ah_store_sql::SqlStore;
 use clap::Subcommand;
 
 use crate::app::App;
@@ -28,5 +31,26 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
         Command::List(args) => list::run(app, &args),
         Command::Add(args) => add::run(app, &args),
         Command::Remove(args) => remove::run(app, &args),
+    }
+}
+
+/// The number of a repository that is recorded: by its root, or by its URL when it has none.
+pub(crate) fn known(store: &SqlStore, wanted: &NewRepo) -> Result<Option<i64>, CommandError> {
+    find(store, |repo| match &wanted.root_path {
+        Some(_) => repo.found.root_path == wanted.root_path,
+        None => repo.found.root_path.is_none() && repo.found.remote_url == wanted.remote_url,
+    })
+}
+
+/// The number of the first recorded repository that `is_it`.
+fn find(store: &SqlStore, is_it: impl Fn(&Repo) -> bool) -> Result<Option<i64>, CommandError> {
+    let mut request = PageRequest { limit: PageLimit::MAX, cursor: None };
+    loop {
+        let page = block_on(store.list_repos(request.clone()))?;
+        match (page.items.iter().find(|repo| is_it(repo)), page.next_cursor) {
+            (Some(repo), _) => return Ok(Some(repo.id)),
+            (None, Some(cursor)) => request.cursor = Some(cursor),
+            (None, None) => return Ok(None),
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::io::{self, BufRead, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use ah_model::{Invalid, NewEvent, SessionId, limits};
 use ah_store::{Events, block_on};
@@ -14,6 +15,7 @@ use crate::app::App;
 use crate::error::{CommandError, Exit};
 
 const LINES_AHEAD: usize = 4_096;
+const BYTES_AHEAD: usize = 32 * 1024 * 1024;
 const BATCH_EVENTS: usize = 1_024;
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// An event's payload may be escaped in its line: at most six bytes for one.
@@ -33,16 +35,19 @@ pub(super) fn run(
     strict: bool,
 ) -> Result<(), CommandError> {
     let (sender, lines) = sync_channel(LINES_AHEAD);
+    let ahead = Arc::new(Ahead::default());
+    let of_reader = Arc::clone(&ahead);
     // The thread ends with stdin or with the channel; the process does not wait for it.
-    std::thread::spawn(move || read_lines(&mut io::stdin().lock(), &sender));
+    std::thread::spawn(move || read_lines(&mut io::stdin().lock(), &sender, &of_reader));
     let mut refused = 0_u64;
     while let Some(batch) = next_batch(&lines) {
+        ahead.taken(batch.iter().map(|line| line.bytes).sum());
         let mut events = Vec::with_capacity(batch.len());
         for line in batch {
             match line.event {
                 Ok(event) => events.push(event),
                 Err(error) => {
-                    let error = refusal(line.number, &error);
+                    let error = refusal(line.number, error);
                     if strict {
                         append(app, store, id, events)?;
                         return Err(error);
@@ -76,9 +81,32 @@ fn append(
     app.output.json(&block_on(store.append_events(id.clone(), events))?)
 }
 
-fn refusal(number: u64, error: &Invalid) -> CommandError {
-    let reason = format!("{} (line {number})", error.reason);
-    Invalid::new(format!("line {number}: {}", error.field), reason).into()
+fn refusal(number: u64, invalid: Invalid) -> CommandError {
+    let mut error = CommandError::from(invalid);
+    error.problem.detail = format!("line {number}: {}", error.problem.detail);
+    error
+}
+
+/// How many bytes were read and not yet taken, so that long lines do not fill the memory.
+#[derive(Default)]
+struct Ahead {
+    bytes: Mutex<usize>,
+    fell: Condvar,
+}
+
+impl Ahead {
+    /// Counts a line that was read, once there is room for more.
+    fn read(&self, bytes: usize) {
+        let held = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = |held: &mut usize| *held >= BYTES_AHEAD;
+        let mut held = self.fell.wait_while(held, full).unwrap_or_else(PoisonError::into_inner);
+        *held += bytes;
+    }
+
+    fn taken(&self, bytes: usize) {
+        *self.bytes.lock().unwrap_or_else(PoisonError::into_inner) -= bytes;
+        self.fell.notify_one();
+    }
 }
 
 /// Waits for a line and takes those that are there already; nothing at the end of stdin.
@@ -94,7 +122,7 @@ fn next_batch(lines: &Receiver<Line>) -> Option<Vec<Line>> {
     Some(batch)
 }
 
-fn read_lines(input: &mut dyn BufRead, sender: &SyncSender<Line>) {
+fn read_lines(input: &mut dyn BufRead, sender: &SyncSender<Line>, ahead: &Ahead) {
     let mut number = 0;
     let mut text = Vec::new();
     loop {
@@ -117,6 +145,7 @@ fn read_lines(input: &mut dyn BufRead, sender: &SyncSender<Line>) {
             continue;
         }
         let line = Line { number, bytes: line.len(), event: parse(line) };
+        ahead.read(line.bytes);
         if sender.send(line).is_err() {
             return;
         }

@@ -58,8 +58,10 @@ impl RuntimeArgs {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    let wanted = wanted(app, args)?;
-    let session = block_on(app.store()?.create_session(wanted))?;
+    let mut wanted = wanted(app, args)?;
+    let store = app.store()?;
+    wanted.parent = args.parent.as_deref().map(|id| app.session_id(&store, id)).transpose()?;
+    let session = block_on(store.create_session(wanted))?;
     app.output.result(&session, |session| session.id.to_string())
 }
 
@@ -79,7 +81,6 @@ fn wanted(app: &App, args: &Args) -> Result<NewSession, CommandError> {
         workspace: app.global.workspace.clone(),
         title: args.title.clone(),
         labels: Labels::from_pairs(&args.labels)?,
-        parent: args.parent.as_deref().map(str::parse).transpose()?,
         origin: origin.map(|(source, external_id)| Origin { source, external_id }),
         details: SessionDetails {
             project_dir: Some(project_dir.to_string_lossy().into_owned()),

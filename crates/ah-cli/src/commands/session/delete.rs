@@ -8,7 +8,7 @@ use crate::input::confirm;
 pub(crate) struct Args {
     /// The session's id, or the beginning of it
     id: String,
-    /// Do not ask
+    /// Do not ask; only people at a terminal are asked
     #[arg(long, short)]
     yes: bool,
 }

@@ -1,8 +1,8 @@
-use ah_model::{Cursor, Event, EventOrder, EventQuery, PageLimit, SessionId};
+use ah_model::{Cursor, Event, EventOrder, EventQuery, Invalid, PageLimit, SessionId};
 use ah_store::{Events, Sessions, block_on};
 use ah_store_sql::SqlStore;
 
-use super::view;
+use super::{follow, view};
 use crate::app::App;
 use crate::error::{CommandError, Exit};
 use crate::output::put;
@@ -14,6 +14,9 @@ pub(crate) struct Args {
     /// Only events with a higher seq
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     after: u64,
+    /// Go on where `--limit` ended: its `nextCursor`
+    #[arg(long, value_name = "CURSOR", conflicts_with = "after")]
+    cursor: Option<String>,
     /// Only events of this type; may be given several times
     #[arg(long = "type", value_name = "T")]
     types: Vec<String>,
@@ -23,11 +26,17 @@ pub(crate) struct Args {
     /// Only the newest N
     #[arg(long, value_name = "N", conflicts_with = "limit")]
     last: Option<u32>,
+    /// Wait for new ones, as `ah session follow` does
+    #[arg(long, short, conflicts_with = "last")]
+    follow: bool,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
     let id = app.session_id(&store, &args.id)?;
+    if args.follow {
+        return follow::print(app, &store, id, start(args)?, &args.types, args.limit);
+    }
     let mut reader = Reader::new(&store, id, args)?;
     app.output.stream(|out| {
         let json = app.output.is_json();
@@ -46,6 +55,19 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
         }
         Ok(())
     })
+}
+
+/// The seq after which to begin.
+fn start(args: &Args) -> Result<u64, CommandError> {
+    let Some(text) = &args.cursor else {
+        return Ok(args.after);
+    };
+    match text.parse()? {
+        Cursor::Number(seq) if seq >= 0 => Ok(seq.unsigned_abs()),
+        Cursor::Number(_) | Cursor::Activity { .. } | Cursor::Text(_) => {
+            Err(Invalid::new("cursor", format!("{text:?} is the cursor of another list")).into())
+        }
+    }
 }
 
 fn line(app: &App, event: &Event) -> Result<String, CommandError> {
@@ -68,7 +90,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn new(store: &'a SqlStore, id: SessionId, args: &Args) -> Result<Self, CommandError> {
         let mut query = EventQuery {
-            after: args.after,
+            after: start(args)?,
             types: args.types.clone(),
             order: EventOrder::Oldest,
             limit: PageLimit::MAX,
@@ -102,7 +124,7 @@ impl<'a> Reader<'a> {
         Ok(Some(events))
     }
 
-    /// Where to go on with `--after`, if there is more.
+    /// Where to go on, if there is more.
     fn cursor(&self) -> Result<Option<Cursor>, CommandError> {
         let query = EventQuery { limit: PageLimit::at_most(1), ..self.query.clone() };
         let more = block_on(self.store.events(self.id.clone(), query))?;

@@ -1,10 +1,11 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ah_store::{block_on, export_session};
+use ah_store::{StoreError, block_on, export_session};
 
 use crate::app::App;
 use crate::error::{CommandError, Exit};
+use crate::output::broken_pipe;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -20,8 +21,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let id = app.session_id(&store, &args.id)?;
     let Some(path) = &args.output else {
         let mut stdout = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout());
-        block_on(export_session(&store, &id, &mut stdout))?;
-        return Ok(());
+        return block_on(export_session(&store, &id, &mut stdout)).map(drop).map_err(or_unread);
     };
     let mut file = beside(path)?;
     let events = {
@@ -31,6 +31,20 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     finish(file, path)?;
     let done = serde_json::json!({ "id": id, "events": events, "path": path });
     app.output.result(&done, |_| format!("{events} events written to {}", path.display()))
+}
+
+/// A reader that went away, as `head` does, is no error.
+fn or_unread(error: StoreError) -> CommandError {
+    match &error {
+        StoreError::Backend { source, .. }
+            if source
+                .downcast_ref::<std::io::Error>()
+                .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe) =>
+        {
+            broken_pipe()
+        }
+        _ => error.into(),
+    }
 }
 
 /// A file that becomes `path` only when it is whole.

@@ -1,5 +1,6 @@
-use ah_model::Event;
+use ah_model::{Event, SessionId};
 use ah_store::{Events, Sessions, block_on};
+use ah_store_sql::SqlStore;
 
 use super::view;
 use crate::app::App;
@@ -30,11 +31,23 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
         true => block_on(store.session(id.clone()))?.last_seq,
         false => args.after.unwrap_or(0),
     };
+    print(app, &store, id, after, &args.types, args.limit)
+}
+
+/// Prints events after `after` as they come, until `limit` of them are printed.
+pub(super) fn print(
+    app: &App,
+    store: &SqlStore,
+    id: SessionId,
+    after: u64,
+    types: &[String],
+    limit: Option<u64>,
+) -> Result<(), CommandError> {
     let mut watch = block_on(store.watch_events(id, after))?;
-    let mut left = args.limit.unwrap_or(u64::MAX);
+    let mut left = limit.unwrap_or(u64::MAX);
     while left > 0 {
         let events = block_on(watch.next())?;
-        let wanted = |event: &&Event| args.types.is_empty() || args.types.contains(&event.kind);
+        let wanted = |event: &&Event| types.is_empty() || types.contains(&event.kind);
         for event in events.iter().filter(wanted).take(usize::try_from(left).unwrap_or(usize::MAX))
         {
             app.output.result(event, view::event)?;

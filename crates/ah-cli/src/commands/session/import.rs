@@ -6,6 +6,7 @@ use ah_store::{ImportReport, block_on, check_export, import_session};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::app::App;
+use crate::config::LogLevel;
 use crate::error::CommandError;
 
 #[derive(Debug, clap::Args)]
@@ -42,7 +43,7 @@ fn open(args: &Args) -> io::Result<File> {
 }
 
 fn progress(app: &App, events: u64) -> ProgressBar {
-    if app.output.quiet || app.output.is_json() || !io::stderr().is_terminal() {
+    if app.output.level < LogLevel::Info || app.output.is_json() || !io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(events);

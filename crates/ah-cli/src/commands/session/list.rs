@@ -1,11 +1,15 @@
 use ah_model::{AgentKindRef, Labels, SessionFilter};
-use ah_store::{Repos, Sessions, block_on};
+use ah_store::{Sessions, block_on};
 
 use super::view;
 use crate::app::App;
-use crate::commands::paging::{Paging, print};
+use crate::commands::paging::{Look, Paging};
+use crate::commands::repo;
 use crate::error::CommandError;
 use crate::when;
+
+/// No repository has this number.
+const NO_REPO: i64 = 0;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -40,13 +44,18 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
     let mut filter = filter(app, args)?;
+    filter.parent = args.parent.as_deref().map(|id| app.session_id(&store, id)).transpose()?;
     if args.here || app.global.repo.is_some() {
-        filter.repo_id = Some(block_on(store.put_repo(app.repo_or_directory()?))?.id);
+        // Looking does not record: a repository nobody worked in has no number, and no sessions.
+        filter.repo_id = Some(repo::known(&store, &app.repo_or_directory()?)?.unwrap_or(NO_REPO));
     }
-    let page = block_on(store.list_sessions(filter, args.paging.request()?))?;
     let now = app.now();
-    let empty = "no sessions; `ah session create` begins one";
-    print(app, &page, view::HEADER, empty, |session| view::row(session, now))
+    let empty = match filter == SessionFilter::default() {
+        true => "no sessions; `ah session create` begins one",
+        false => "no such sessions; `ah session list` without flags shows all",
+    };
+    let look = Look { header: view::HEADER, empty, row: &|session| view::row(session, now) };
+    args.paging.print(app, &look, |page| Ok(block_on(store.list_sessions(filter.clone(), page))?))
 }
 
 fn filter(app: &App, args: &Args) -> Result<SessionFilter, CommandError> {
@@ -63,6 +72,6 @@ fn filter(app: &App, args: &Args) -> Result<SessionFilter, CommandError> {
         since: at(&args.since)?,
         until: at(&args.until)?,
         title: args.title.clone(),
-        parent: args.parent.as_deref().map(str::parse).transpose()?,
+        parent: None,
     })
 }

@@ -1,8 +1,8 @@
-use ah_model::TaskFilter;
+use ah_model::{Task, TaskFilter};
 use ah_store::{Tasks, block_on};
 
 use crate::app::App;
-use crate::commands::paging::{Paging, print};
+use crate::commands::paging::{Look, Paging};
 use crate::error::CommandError;
 use crate::output::printable;
 
@@ -25,16 +25,21 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let session = args.session.as_deref().map(|id| app.session_id(&store, id)).transpose()?;
     let batch_id = args.batch.as_deref().map(str::parse).transpose()?;
     let filter = TaskFilter { batch_id, session_id: session };
-    let page = block_on(store.list_tasks(filter, args.paging.request()?))?;
-    let header = ["ID", "STATUS", "AGENT", "SESSION", "PROMPT"];
-    print(app, &page, &header, "no tasks; `ah task create` records one", |task| {
-        let first = task.prompt.lines().next().unwrap_or_default();
-        vec![
-            task.id.unwrap_or_default().to_string(),
-            task.status.to_string(),
-            task.agent.to_string(),
-            task.session_id.to_string(),
-            printable(&first.chars().take(PROMPT_CHARS).collect::<String>()),
-        ]
-    })
+    let look = Look {
+        header: &["ID", "STATUS", "AGENT", "SESSION", "PROMPT"],
+        empty: "no tasks; `ah task create` records one",
+        row: &row,
+    };
+    args.paging.print(app, &look, |page| Ok(block_on(store.list_tasks(filter.clone(), page))?))
+}
+
+fn row(task: &Task) -> Vec<String> {
+    let first = task.prompt.lines().next().unwrap_or_default();
+    vec![
+        task.id.unwrap_or_default().to_string(),
+        task.status.to_string(),
+        task.agent.to_string(),
+        task.session_id.to_string(),
+        printable(&first.chars().take(PROMPT_CHARS).collect::<String>()),
+    ]
 }

@@ -1,7 +1,8 @@
+use ah_model::Workspace;
 use ah_store::{Workspaces, block_on};
 
 use crate::app::App;
-use crate::commands::paging::{Paging, print};
+use crate::commands::paging::{Look, Paging};
 use crate::error::CommandError;
 use crate::output::printable;
 
@@ -12,8 +13,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    let page = block_on(app.store()?.list_workspaces(args.paging.request()?))?;
-    print(app, &page, &["ID", "NAME"], "no workspaces yet", |workspace| {
-        vec![workspace.id.to_string(), printable(&workspace.name)]
-    })
+    let store = app.store()?;
+    let look = Look {
+        header: &["ID", "NAME"],
+        empty: "no workspaces yet; `ah workspace create NAME` makes one",
+        row: &|workspace: &Workspace| vec![workspace.id.to_string(), printable(&workspace.name)],
+    };
+    args.paging.print(app, &look, |page| Ok(block_on(store.list_workspaces(page))?))
 }

@@ -36,10 +36,7 @@ fn a_quoted_dot_does_not_make_a_path() {
 #[test]
 fn values_of_another_type_are_refused() {
     check("\nlog-level = 3\n", "2: log-level must be text, not an integer");
-    check(
-        "log-level = \"loud\"\n",
-        "1: log-level must be one of error, info, debug, not \"loud\"",
-    );
+    check("log-level = \"loud\"\n", "1: log-level must be one of error, info, debug, not \"loud\"");
     check(
         "[store]\nbusy-timeout-ms = \"5\"\n",
         "2: store.busy-timeout-ms must be a whole number from 0 to 600000, not a string",

@@ -1,1 +1,16 @@
-//! x
+//! What must hold when processes crowd, die, lose power or find the disk full: nothing that was
+//! acknowledged is lost, and nothing is left half written.
+
+mod concurrency;
+mod kill;
+mod ledger;
+mod old_database;
+mod random;
+mod worker;
+
+//#[cfg(target_os = "linux")]
+//mod full_disk;
+//#[cfg(target_os = "linux")]
+//mod power_cut;
+//#[cfg(target_os = "linux")]
+//mod shim;

@@ -1,0 +1,198 @@
+TABLE agents
+  id bigint NOT NULL
+  name text NOT NULL
+  version text NOT NULL
+  metadata text
+TABLE drafts
+  id text NOT NULL
+  description text NOT NULL
+  repository text NOT NULL
+  branch text
+  models jsonb NOT NULL
+  created_at timestamp with time zone NOT NULL
+  updated_at timestamp with time zone NOT NULL
+TABLE events
+  id bigint NOT NULL
+  session_id text NOT NULL
+  ts timestamp with time zone NOT NULL
+  type text NOT NULL
+  data text
+  seq bigint NOT NULL
+  dedup_key text
+TABLE executor_capabilities
+  executor_id text NOT NULL
+  os_name text NOT NULL
+  os_version text NOT NULL
+  architecture text NOT NULL
+  cpu_cores bigint NOT NULL
+  memory_bytes bigint NOT NULL
+  storage_bytes bigint NOT NULL
+  gpu_info text
+  supported_runtimes text NOT NULL
+  supported_agents text NOT NULL
+  network_tier text
+  ssh_endpoint text
+  created_at timestamp with time zone NOT NULL
+  updated_at timestamp with time zone NOT NULL
+TABLE executor_history
+  id bigint NOT NULL
+  executor_id text NOT NULL
+  event_type text NOT NULL
+  event_data text
+  event_timestamp timestamp with time zone NOT NULL
+TABLE executor_metadata
+  executor_id text NOT NULL
+  labels text
+  tags text
+  authorization_rules text
+  custom_config text
+  security_policy text
+  created_at timestamp with time zone NOT NULL
+  updated_at timestamp with time zone NOT NULL
+TABLE executors
+  executor_id text NOT NULL
+  enrollment_timestamp timestamp with time zone NOT NULL
+  identity_provider text NOT NULL
+  identity_metadata text
+  friendly_name text
+  owner_user text
+  created_at timestamp with time zone NOT NULL
+  updated_at timestamp with time zone NOT NULL
+TABLE kv
+  scope text NOT NULL
+  k text NOT NULL
+  v text
+TABLE repos
+  id bigint NOT NULL
+  vcs text NOT NULL
+  root_path text
+  remote_url text
+  default_branch text
+  created_at timestamp with time zone NOT NULL
+TABLE runs
+  id text NOT NULL
+  session_id text NOT NULL
+  kind text NOT NULL
+  status text NOT NULL
+  parameters text NOT NULL
+  demands text
+  executor_id text
+  lease_epoch bigint NOT NULL
+  lease_expires_at timestamp with time zone
+  stop_requested_at timestamp with time zone
+  execution_mode text
+  error text
+  result text
+  created_at timestamp with time zone NOT NULL
+  claimed_at timestamp with time zone
+  started_at timestamp with time zone
+  ended_at timestamp with time zone
+TABLE runtimes
+  id bigint NOT NULL
+  type text NOT NULL
+  devcontainer_path text
+  metadata text
+TABLE schema_migrations
+  version bigint NOT NULL
+  name text NOT NULL
+  sha256 text NOT NULL
+  applied_at timestamp with time zone NOT NULL
+TABLE session_labels
+  session_id text NOT NULL
+  k text NOT NULL
+  v text NOT NULL
+TABLE sessions
+  id text NOT NULL
+  repo_id bigint NOT NULL
+  workspace_id bigint
+  agent_id bigint NOT NULL
+  runtime_id bigint NOT NULL
+  multiplexer_kind text
+  mux_session text
+  mux_window bigint
+  pane_left text
+  pane_right text
+  pid_agent bigint
+  status text NOT NULL
+  log_path text
+  workspace_path text
+  started_at timestamp with time zone NOT NULL
+  ended_at timestamp with time zone
+  title text
+  labels jsonb NOT NULL
+  pinned boolean NOT NULL
+  parent_session_id text
+  forked_from text
+  forked_at_seq bigint
+  source text
+  external_id text
+  project_dir text
+  hostname text
+  executor_session_id text
+  executor_profile text
+  executor_type text
+  inference_session_id text
+  reset_message text
+  exit_code bigint
+  exit_signal bigint
+  exit_reason text
+  last_seq bigint NOT NULL
+  input_tokens bigint NOT NULL
+  output_tokens bigint NOT NULL
+  cache_read_tokens bigint NOT NULL
+  cache_write_tokens bigint NOT NULL
+  reasoning_tokens bigint NOT NULL
+  created_at timestamp with time zone NOT NULL
+  last_resumed_at timestamp with time zone
+  last_activity_at timestamp with time zone NOT NULL
+TABLE tasks
+  id bigint NOT NULL
+  session_id text NOT NULL
+  prompt text NOT NULL
+  branch text
+  delivery text
+  instances bigint
+  labels jsonb
+  browser_automation boolean NOT NULL
+  browser_profile text
+  chatgpt_username text
+  codex_workspace text
+  batch_id text NOT NULL
+  created_at timestamp with time zone NOT NULL
+TABLE workspaces
+  id bigint NOT NULL
+  name text NOT NULL
+  external_id text
+  created_at timestamp with time zone NOT NULL
+CREATE UNIQUE INDEX agents_name_version_key ON agents USING btree (name, version)
+CREATE UNIQUE INDEX agents_pkey ON agents USING btree (id)
+CREATE UNIQUE INDEX drafts_pkey ON drafts USING btree (id)
+CREATE UNIQUE INDEX events_dedup_key ON events USING btree (session_id, dedup_key) WHERE (dedup_key IS NOT NULL)
+CREATE UNIQUE INDEX events_pkey ON events USING btree (id)
+CREATE UNIQUE INDEX events_session_seq ON events USING btree (session_id, seq)
+CREATE UNIQUE INDEX executor_capabilities_pkey ON executor_capabilities USING btree (executor_id)
+CREATE UNIQUE INDEX executor_history_pkey ON executor_history USING btree (id)
+CREATE UNIQUE INDEX executor_metadata_pkey ON executor_metadata USING btree (executor_id)
+CREATE UNIQUE INDEX executors_pkey ON executors USING btree (executor_id)
+CREATE INDEX idx_executor_history_executor_ts ON executor_history USING btree (executor_id, event_timestamp)
+CREATE UNIQUE INDEX kv_pkey ON kv USING btree (scope, k)
+CREATE UNIQUE INDEX repos_pkey ON repos USING btree (id)
+CREATE UNIQUE INDEX repos_remote_url ON repos USING btree (remote_url) WHERE (root_path IS NULL)
+CREATE UNIQUE INDEX repos_root_path_key ON repos USING btree (root_path)
+CREATE UNIQUE INDEX runs_live ON runs USING btree (session_id) WHERE (status = ANY (ARRAY['pending'::text, 'claimed'::text, 'running'::text, 'stopping'::text]))
+CREATE UNIQUE INDEX runs_pkey ON runs USING btree (id)
+CREATE INDEX runs_session ON runs USING btree (session_id)
+CREATE UNIQUE INDEX runtimes_pkey ON runtimes USING btree (id)
+CREATE UNIQUE INDEX schema_migrations_pkey ON schema_migrations USING btree (version)
+CREATE INDEX session_labels_k_v ON session_labels USING btree (k, v)
+CREATE UNIQUE INDEX session_labels_pkey ON session_labels USING btree (session_id, k)
+CREATE INDEX sessions_activity ON sessions USING btree (last_activity_at, id)
+CREATE INDEX sessions_forked_from ON sessions USING btree (forked_from) WHERE (forked_from IS NOT NULL)
+CREATE UNIQUE INDEX sessions_origin ON sessions USING btree (source, external_id) WHERE (source IS NOT NULL)
+CREATE INDEX sessions_parent ON sessions USING btree (parent_session_id) WHERE (parent_session_id IS NOT NULL)
+CREATE UNIQUE INDEX sessions_pkey ON sessions USING btree (id)
+CREATE INDEX tasks_batch ON tasks USING btree (batch_id)
+CREATE UNIQUE INDEX tasks_pkey ON tasks USING btree (id)
+CREATE INDEX tasks_session ON tasks USING btree (session_id)
+CREATE UNIQUE INDEX workspaces_name_key ON workspaces USING btree (name)
+CREATE UNIQUE INDEX workspaces_pkey ON workspaces USING btree (id)

@@ -1,0 +1,198 @@
+CREATE TABLE agents (
+  id           INTEGER PRIMARY KEY AUTOINCREMENT,
+  name         TEXT NOT NULL,                  -- e.g., 'openhands', 'claude-code'
+  version      TEXT NOT NULL,                  -- 'latest' or semver-like
+  metadata     TEXT,                           -- JSON string for extra capabilities
+  UNIQUE(name, version)
+);
+
+CREATE TABLE drafts (
+  id           TEXT PRIMARY KEY,               -- stable ULID/UUID string
+  description  TEXT NOT NULL,                  -- user-provided task description
+  repository   TEXT NOT NULL,                  -- repository identifier (ID or URL)
+  branch       TEXT,                           -- target branch name
+  models       TEXT NOT NULL,                  -- JSON array of selected models
+  created_at   TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
+  updated_at   TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
+);
+
+CREATE TABLE events (
+  id           INTEGER PRIMARY KEY AUTOINCREMENT,
+  session_id   TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+  ts           TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
+  type         TEXT NOT NULL,
+  data         TEXT                             -- JSON payload
+, seq INTEGER NOT NULL DEFAULT 0, dedup_key TEXT);
+
+CREATE UNIQUE INDEX events_dedup_key ON events(session_id, dedup_key) WHERE dedup_key IS NOT NULL;
+
+CREATE UNIQUE INDEX events_session_seq ON events(session_id, seq);
+
+CREATE TABLE executor_capabilities (
+  executor_id         TEXT PRIMARY KEY REFERENCES executors(executor_id) ON DELETE CASCADE,
+  os_name             TEXT NOT NULL,              -- linux|macos|windows
+  os_version          TEXT NOT NULL,
+  architecture        TEXT NOT NULL,              -- x86_64|arm64|aarch64
+  cpu_cores           INTEGER NOT NULL,           -- Logical cores available
+  memory_bytes        INTEGER NOT NULL,           -- Total RAM in bytes
+  storage_bytes       INTEGER NOT NULL,           -- Ephemeral storage capacity
+  gpu_info            TEXT,                       -- JSON: [{vendor, model, vram, driver}]
+  supported_runtimes  TEXT NOT NULL,              -- JSON: ["devcontainer", "vm", "bare"]
+  supported_agents    TEXT NOT NULL,              -- JSON: ["claude", "codex", "openhands"]
+  network_tier        TEXT,                       -- bandwidth/latency classification
+  ssh_endpoint        TEXT,                       -- host:port for SSH tunneling
+  created_at          TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
+  updated_at          TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
+);
+
+CREATE TABLE executor_history (
+  id                  INTEGER PRIMARY KEY AUTOINCREMENT,
+  executor_id         TEXT NOT NULL REFERENCES executors(executor_id) ON DELETE CASCADE,
+  event_type          TEXT NOT NULL,              -- enrolled|re_enrolled|revoked|disabled|etc.
+  event_data          TEXT,                       -- JSON: details about the event
+  event_timestamp     TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
+);
+
+CREATE INDEX idx_executor_history_executor_ts ON executor_history(executor_id, event_timestamp);
+
+CREATE TABLE executor_metadata (
+  executor_id         TEXT PRIMARY KEY REFERENCES executors(executor_id) ON DELETE CASCADE,
+  labels              TEXT,                       -- JSON: {"region": "us-west", "gpu": "true"}
+  tags                TEXT,                       -- JSON: ["production", "high-mem"]
+  authorization_rules TEXT,                       -- JSON: user→executor→verb permissions
+  custom_config       TEXT,                       -- JSON: executor-specific settings
+  security_policy     TEXT,                       -- JSON: sandbox policies, auth rules
+  created_at          TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
+  updated_at          TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
+);
+
+CREATE TABLE executors (
+  executor_id         TEXT PRIMARY KEY,           -- SPIFFE ID (e.g., spiffe://org/ah/agent/node-123)
+  enrollment_timestamp TEXT NOT NULL,             -- ISO 8601 timestamp
+  identity_provider   TEXT NOT NULL,             -- spiffe|files|vault|exec
+  identity_metadata   TEXT,                       -- JSON: cert info, SPIFFE details, etc.
+  friendly_name       TEXT,                       -- Optional human-readable name
+  owner_user          TEXT,                       -- Who enrolled this executor
+  created_at          TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
+  updated_at          TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
+);
+
+CREATE TABLE kv (
+  scope        TEXT NOT NULL,                  -- user|repo|repo-user|system|...
+  k            TEXT NOT NULL,
+  v            TEXT,
+  PRIMARY KEY (scope, k)
+);
+
+CREATE TABLE "repos" (
+  id             INTEGER PRIMARY KEY AUTOINCREMENT,
+  vcs            TEXT NOT NULL,
+  root_path      TEXT UNIQUE,
+  remote_url     TEXT,
+  default_branch TEXT,
+  created_at     TEXT NOT NULL
+);
+
+CREATE UNIQUE INDEX repos_remote_url ON repos(remote_url) WHERE root_path IS NULL;
+
+CREATE TABLE runs (
+  id                TEXT PRIMARY KEY,
+  session_id        TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+  kind              TEXT NOT NULL,
+  status            TEXT NOT NULL,
+  parameters        TEXT NOT NULL,
+  demands           TEXT,
+  executor_id       TEXT,
+  lease_epoch       INTEGER NOT NULL DEFAULT 0,
+  lease_expires_at  TEXT,
+  stop_requested_at TEXT,
+  execution_mode    TEXT,
+  error             TEXT,
+  result            TEXT,
+  created_at        TEXT NOT NULL,
+  claimed_at        TEXT,
+  started_at        TEXT,
+  ended_at          TEXT
+);
+
+CREATE UNIQUE INDEX runs_live ON runs(session_id)
+  WHERE status IN ('pending', 'claimed', 'running', 'stopping');
+
+CREATE INDEX runs_session ON runs(session_id);
+
+CREATE TABLE runtimes (
+  id           INTEGER PRIMARY KEY AUTOINCREMENT,
+  type         TEXT NOT NULL,                  -- devcontainer|local|disabled
+  devcontainer_path TEXT,                      -- when type=devcontainer
+  metadata     TEXT                            -- JSON string
+);
+
+CREATE TABLE schema_migrations (
+  version    INTEGER PRIMARY KEY,
+  name       TEXT NOT NULL,
+  sha256     TEXT NOT NULL,
+  applied_at TEXT NOT NULL
+);
+
+CREATE TABLE session_labels (
+  session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+  k          TEXT NOT NULL,
+  v          TEXT NOT NULL,
+  PRIMARY KEY (session_id, k)
+) WITHOUT ROWID;
+
+CREATE INDEX session_labels_k_v ON session_labels(k, v);
+
+CREATE TABLE sessions (
+  id           TEXT PRIMARY KEY,               -- stable ULID/UUID string
+  repo_id      INTEGER NOT NULL REFERENCES repos(id) ON DELETE RESTRICT,
+  workspace_id INTEGER REFERENCES workspaces(id) ON DELETE SET NULL,
+  agent_id     INTEGER NOT NULL REFERENCES agents(id) ON DELETE RESTRICT,
+  runtime_id   INTEGER NOT NULL REFERENCES runtimes(id) ON DELETE RESTRICT,
+  multiplexer_kind TEXT,                       -- tmux|zellij|screen
+  mux_session  TEXT,
+  mux_window   INTEGER,
+  pane_left    TEXT,
+  pane_right   TEXT,
+  pid_agent    INTEGER,
+  status       TEXT NOT NULL,                  -- created|running|failed|succeeded|cancelled
+  log_path     TEXT,
+  workspace_path TEXT,                         -- per-task filesystem workspace
+  started_at   TEXT NOT NULL,
+  ended_at     TEXT
+, title TEXT, labels TEXT NOT NULL DEFAULT '{}', pinned INTEGER NOT NULL DEFAULT 0, parent_session_id TEXT REFERENCES sessions(id) ON DELETE SET NULL, forked_from TEXT REFERENCES sessions(id) ON DELETE RESTRICT, forked_at_seq INTEGER, source TEXT, external_id TEXT, project_dir TEXT, hostname TEXT, executor_session_id TEXT, executor_profile TEXT, executor_type TEXT, inference_session_id TEXT, reset_message TEXT, exit_code INTEGER, exit_signal INTEGER, exit_reason TEXT, last_seq INTEGER NOT NULL DEFAULT 0, input_tokens INTEGER NOT NULL DEFAULT 0, output_tokens INTEGER NOT NULL DEFAULT 0, cache_read_tokens INTEGER NOT NULL DEFAULT 0, cache_write_tokens INTEGER NOT NULL DEFAULT 0, reasoning_tokens INTEGER NOT NULL DEFAULT 0, created_at TEXT NOT NULL DEFAULT '1970-01-01T00:00:00.000Z', last_resumed_at TEXT, last_activity_at TEXT NOT NULL DEFAULT '1970-01-01T00:00:00.000Z');
+
+CREATE INDEX sessions_activity ON sessions(last_activity_at, id);
+
+CREATE INDEX sessions_forked_from ON sessions(forked_from) WHERE forked_from IS NOT NULL;
+
+CREATE UNIQUE INDEX sessions_origin ON sessions(source, external_id) WHERE source IS NOT NULL;
+
+CREATE INDEX sessions_parent ON sessions(parent_session_id) WHERE parent_session_id IS NOT NULL;
+
+CREATE TABLE tasks (
+  id           INTEGER PRIMARY KEY AUTOINCREMENT,
+  session_id   TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+  prompt       TEXT NOT NULL,
+  branch       TEXT,
+  delivery     TEXT,                           -- pr|branch|patch
+  instances    INTEGER DEFAULT 1,
+  labels       TEXT,                           -- JSON object k=v
+  browser_automation INTEGER NOT NULL DEFAULT 1, -- 1=true, 0=false
+  browser_profile  TEXT,
+  chatgpt_username TEXT,
+  codex_workspace  TEXT
+, batch_id TEXT NOT NULL DEFAULT '', created_at TEXT NOT NULL DEFAULT '1970-01-01T00:00:00.000Z');
+
+CREATE INDEX tasks_batch ON tasks(batch_id);
+
+CREATE INDEX tasks_session ON tasks(session_id);
+
+CREATE TABLE workspaces (
+  id           INTEGER PRIMARY KEY AUTOINCREMENT,
+  name         TEXT NOT NULL,
+  external_id  TEXT,                           -- server-provided ID (REST)
+  created_at   TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
+  UNIQUE(name)
+);
+
