@@ -16,7 +16,9 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, GlobalArgs};
-use crate::config::{Color, Config, Durability, FlagSetting, LogLevel, Sources};
+use crate::config::{
+    Color, Config, ConfigError, Durability, FlagSetting, Layer, LogLevel, Sources,
+};
 use crate::detect;
 use crate::environment::Environment;
 use crate::error::{CommandError, Exit};
@@ -97,13 +99,18 @@ impl App {
         let level = config.as_ref().map_or(LogLevel::Info, Config::log_level);
         app.output.colour = wants_colour(&app.global, &app.environment, color);
         app.output.level = if app.global.quiet { LogLevel::Error } else { level };
-        if let Some(config) = config {
-            for path in config.files().filter(|path| path.exists()) {
-                app.output.debug(&format!("configuration {}", path.display()));
-            }
-            app.config = OnceCell::from(config);
+        app.config = config.map_or_else(OnceCell::new, OnceCell::from);
+        if app.output.level == LogLevel::Debug {
+            app.name_config_files();
         }
         app
+    }
+
+    fn name_config_files(&self) {
+        let files = self.config_files().unwrap_or_default();
+        for (layer, path) in files.into_iter().filter(|(_, path)| path.exists()) {
+            self.output.debug(&format!("{layer} configuration {}", path.display()));
+        }
     }
 
     /// The configuration, read once.
@@ -129,10 +136,23 @@ impl App {
             switch("--no-color", "ui.color", self.global.no_color, "never"),
             switch("--non-interactive", "non-interactive", self.global.non_interactive, "true"),
         ];
+        self.with_sources(flags.into_iter().flatten().collect(), Config::load)
+    }
+
+    /// The configuration files that count, strongest first; none of them is read.
+    pub(crate) fn config_files(&self) -> Result<Vec<(Layer, PathBuf)>, CommandError> {
+        self.with_sources(Vec::new(), Config::files)
+    }
+
+    fn with_sources<T>(
+        &self,
+        flags: Vec<FlagSetting>,
+        take: impl FnOnce(&Sources<'_>) -> Result<T, ConfigError>,
+    ) -> Result<T, CommandError> {
         let root = self.project_root();
-        Ok(Config::load(&Sources {
+        Ok(take(&Sources {
             environment: &self.environment,
-            flags: flags.into_iter().flatten().collect(),
+            flags,
             config_file: self.global.config.as_deref(),
             repo_root: root.as_deref(),
         })?)

@@ -97,7 +97,9 @@ fn hints(error: &StoreError) -> Vec<&'static str> {
             Kind::AgentKind | Kind::Run => vec![],
         },
         StoreError::Unsupported { .. } => {
-            vec!["workspaces are a server's; `--database-url` uses a server's database"]
+            vec![
+                "workspaces live on a server: leave `--workspace` out, or use one's database with `--database-url`",
+            ]
         }
         StoreError::Busy { .. } => {
             vec![

@@ -80,7 +80,7 @@ pub enum StoreError {
     #[error(transparent)]
     Invalid(#[from] Invalid),
     /// Use another store.
-    #[error("the local store has no {feature}")]
+    #[error("this store has no {feature}")]
     Unsupported {
         /// What is missing.
         feature: Feature,

@@ -97,17 +97,19 @@ struct Entry {
 impl Config {
     /// Reads every layer.
     pub(crate) fn load(sources: &Sources<'_>) -> Result<Self, ConfigError> {
-        let environment = sources.environment;
-        let config_file = sources.config_file.map(|path| environment.absolute(path));
-        let project = |name| sources.repo_root.map(|root| root.join(name));
+        let mut files = Self::files(sources)?;
+        let mut read = |layer| {
+            let at = files.iter().position(|(of, _)| *of == layer);
+            LayerEntries::read(layer, at.map(|at| files.swap_remove(at).1))
+        };
         let layers = vec![
             LayerEntries::of(Layer::Flag, flags(&sources.flags)?),
-            config_file.transpose()?.map_or_else(|| Ok(no_file()), named_file)?,
-            LayerEntries::of(Layer::Environment, variables(environment)?),
-            LayerEntries::read(Layer::ProjectUser, project(PROJECT_USER_FILE))?,
-            LayerEntries::read(Layer::Project, project(PROJECT_FILE))?,
-            LayerEntries::read(Layer::User, user_path(environment)?)?,
-            LayerEntries::read(Layer::System, Some(environment.system_config_path()?))?,
+            read(Layer::ConfigFile)?,
+            LayerEntries::of(Layer::Environment, variables(sources.environment)?),
+            read(Layer::ProjectUser)?,
+            read(Layer::Project)?,
+            read(Layer::User)?,
+            read(Layer::System)?,
         ];
         Ok(Self { layers })
     }
@@ -132,15 +134,25 @@ impl Config {
         set.or(default)
     }
 
-    /// The file of a layer, whether or not it exists; `None` where the layer has no file here.
-    pub(crate) fn path(&self, layer: Layer) -> Option<&Path> {
-        let found = self.layers.iter().find(|entries| entries.layer == layer)?;
-        found.path.as_deref().map(PathBuf::as_path)
+    /// The files that count, strongest first, whether or not they exist; none of them is read.
+    pub(crate) fn files(sources: &Sources<'_>) -> Result<Vec<(Layer, PathBuf)>, ConfigError> {
+        let environment = sources.environment;
+        let config_file = sources.config_file.map(|path| environment.absolute(path));
+        let project = |name| sources.repo_root.map(|root| root.join(name));
+        let files = [
+            (Layer::ConfigFile, config_file.transpose()?),
+            (Layer::ProjectUser, project(PROJECT_USER_FILE)),
+            (Layer::Project, project(PROJECT_FILE)),
+            (Layer::User, user_path(environment)?),
+            (Layer::System, Some(environment.system_config_path()?)),
+        ];
+        Ok(files.into_iter().filter_map(|(layer, path)| Some((layer, path?))).collect())
     }
 
-    /// The files that count, whether or not they exist.
-    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
-        self.layers.iter().filter_map(|layer| layer.path.as_deref().map(PathBuf::as_path))
+    /// The file of a layer, whether or not it exists; `None` where the layer has no file here.
+    fn path(&self, layer: Layer) -> Option<&Path> {
+        let found = self.layers.iter().find(|entries| entries.layer == layer)?;
+        found.path.as_deref().map(PathBuf::as_path)
     }
 
     /// Whether the system file alone decides this key.
@@ -168,13 +180,14 @@ impl LayerEntries {
         Self { layer, path: None, entries }
     }
 
-    /// Reads a file that may be absent.
+    /// Reads a file that may be absent, unless it was asked for by name.
     fn read(layer: Layer, path: Option<PathBuf>) -> Result<Self, ConfigError> {
         let Some(path) = path else {
             return Ok(Self::of(layer, Vec::new()));
         };
         let entries = match file::read(&path)? {
             Some(text) => file::parse(&path, layer, &text)?,
+            None if layer == Layer::ConfigFile => return Err(ConfigError::Missing { path }),
             None => Vec::new(),
         };
         Ok(Self { layer, path: Some(Arc::new(path)), entries })
@@ -188,17 +201,6 @@ impl LayerEntries {
 /// The key of this name, or an error with the name that was probably meant.
 fn known_key(path: &str) -> Result<&'static Key, ConfigError> {
     schema::find(path).ok_or_else(|| ConfigError::UnknownKey { key: path.to_owned() })
-}
-
-fn no_file() -> LayerEntries {
-    LayerEntries::of(Layer::ConfigFile, Vec::new())
-}
-
-/// A file that was asked for by name must be there.
-fn named_file(path: PathBuf) -> Result<LayerEntries, ConfigError> {
-    let text = file::read(&path)?.ok_or_else(|| ConfigError::Missing { path: path.clone() })?;
-    let entries = file::parse(&path, Layer::ConfigFile, &text)?;
-    Ok(LayerEntries { layer: Layer::ConfigFile, path: Some(Arc::new(path)), entries })
 }
 
 /// Without a home there is no user file; whoever needs the home itself will say so.

@@ -67,9 +67,8 @@ fn explain_all(app: &App) -> Result<(), CommandError> {
         let row = |key: &str, variable: &str, doc: &str| {
             vec![key.to_owned(), variable.to_owned(), doc.to_owned()]
         };
-        let keys = KEYS.iter().map(|key| {
-            row(key.path, &key.variable().unwrap_or_default(), key.doc)
-        });
+        let keys =
+            KEYS.iter().map(|key| row(key.path, &key.variable().unwrap_or_default(), key.doc));
         let others = OTHER_VARIABLES.iter().map(|(name, doc)| row("", name, doc));
         table(&["KEY", "VARIABLE", "MEANING"], &keys.chain(others).collect::<Vec<_>>())
     })

@@ -1,20 +1,15 @@
 use serde_json::json;
 
 use crate::app::App;
-use crate::config::Layer;
 use crate::error::CommandError;
-use crate::output::table;
-
-const FILES: [Layer; 5] =
-    [Layer::ConfigFile, Layer::ProjectUser, Layer::Project, Layer::User, Layer::System];
+use crate::output::{printable, table};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
 pub(crate) fn run(app: &App, _args: &Args) -> Result<(), CommandError> {
-    let config = app.config()?;
-    let files: Vec<_> =
-        FILES.into_iter().filter_map(|layer| Some((layer, config.path(layer)?))).collect();
+    // Not read: who has a broken file wants to know where it is.
+    let files = app.config_files()?;
     let items: Vec<_> = files
         .iter()
         .map(|(layer, path)| {
@@ -26,7 +21,7 @@ pub(crate) fn run(app: &App, _args: &Args) -> Result<(), CommandError> {
             .iter()
             .map(|(layer, path)| {
                 let exists = if path.exists() { "yes" } else { "no" };
-                vec![layer.to_string(), exists.to_owned(), path.display().to_string()]
+                vec![layer.to_string(), exists.to_owned(), printable(&path.display().to_string())]
             })
             .collect();
         table(&["LAYER", "EXISTS", "FILE"], &rows)

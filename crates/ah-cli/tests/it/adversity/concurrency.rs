@@ -48,10 +48,12 @@ fn sixteen_processes_of_read_then_write_lose_nothing() {
 fn sixteen_streams_of_lines_lose_nothing() {
     let home = Home::new();
     home.create_session(SESSION);
-    let streams = (0..WRITERS).map(|_| home.spawn(&["session", "append", SESSION, "--stdin-jsonl"]));
+    let streams =
+        (0..WRITERS).map(|_| home.spawn(&["session", "append", SESSION, "--stdin-jsonl"]));
     let outputs = finish(streams.collect(), |writer, child| {
         let mut stdin = child.stdin.take().unwrap();
-        (0..LINES).try_for_each(|line| stdin.write_all(Line::new(writer, line, 40).jsonl().as_bytes()))
+        (0..LINES)
+            .try_for_each(|line| stdin.write_all(Line::new(writer, line, 40).jsonl().as_bytes()))
     });
     check_all_is_there(&home, &outputs);
 }
