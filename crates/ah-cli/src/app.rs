@@ -12,7 +12,6 @@ use ah_store::{
     Capabilities, Clock, Ids, Kind, Store, StoreError, SystemClock, SystemIds, block_on,
 };
 use ah_store_sql::{PostgresOptions, SqlStore, SqliteOptions, Upgrade};
-use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, GlobalArgs};
@@ -58,15 +57,11 @@ fn usage(error: &clap::Error) -> ExitCode {
     }
     let wants_json = std::env::args_os().any(|argument| argument == "--json");
     if error.use_stderr() && wants_json {
-        let detail = match error.kind() {
-            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                "a command is missing; --help lists those there are".to_owned()
-            }
-            _ => {
-                let text = error.to_string();
-                text.trim().strip_prefix("error: ").unwrap_or(text.trim()).to_owned()
-            }
-        };
+        let text = error.to_string();
+        let text = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
+        // What follows is usage and tips, for people.
+        let detail = text.split("\n\n").next().unwrap_or(text);
+        let detail = detail.split_whitespace().collect::<Vec<_>>().join(" ");
         let output = Output { format: Format::Json, level: LogLevel::Info, colour: false };
         output.error(&CommandError::new(Exit::Usage, detail));
     } else {
@@ -221,14 +216,32 @@ impl App {
         Ok(store)
     }
 
+    /// The database file, for what is done to files: no server's database is meant.
+    pub(crate) fn local_database(&self) -> Result<PathBuf, CommandError> {
+        let config = self.config()?;
+        self.refuse_remote(config)?;
+        if config.database_url().is_some() {
+            let message = "the database is a PostgreSQL server's, not a file";
+            return Err(CommandError::new(Exit::Conflict, message)
+                .hint("use the server's own tools")
+                .hint("`ah config explain store.database-url` says where it is set"));
+        }
+        Ok(self.environment.database_path()?)
+    }
+
+    fn refuse_remote(&self, config: &Config) -> Result<(), CommandError> {
+        let Some(server) = config.remote_server()? else {
+            return Ok(());
+        };
+        let message = format!("remote server {server}: not available yet in this version");
+        Err(CommandError::new(Exit::Unreachable, message)
+            .hint("`ah config explain remote-server` says where it is set"))
+    }
+
     /// As [`Self::store`], with what opening it changed.
     pub(crate) fn open_store(&self) -> Result<(SqlStore, Upgrade), CommandError> {
         let config = self.config()?;
-        if let Some(server) = config.remote_server()? {
-            let message = format!("remote server {server}: not available yet in this version");
-            return Err(CommandError::new(Exit::Unreachable, message)
-                .hint("`ah config explain remote-server` says where it is set"));
-        }
+        self.refuse_remote(config)?;
         let clock = Arc::new(SystemClock);
         let ids = Ids::new(Box::new(SystemIds));
         if let Some(url) = config.database_url() {

@@ -14,11 +14,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    let upgrade = if args.dry_run {
-        inspect_sqlite(&app.environment.database_path()?)?
-    } else {
-        app.open_store()?.1
-    };
+    let upgrade =
+        if args.dry_run { inspect_sqlite(&app.local_database()?)? } else { app.open_store()?.1 };
     let answer = json!({
         "from": upgrade.from,
         "to": upgrade.to,

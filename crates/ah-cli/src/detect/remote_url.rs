@@ -23,7 +23,9 @@ fn cleaned(scheme: &str, rest: &str) -> Option<String> {
         None => (None, authority),
     };
     let password_goes_on = user_info.is_none() && host.contains(':') && path.contains('@');
-    if password_goes_on || !is_host(host) {
+    // A path on this machine, as in `file:///srv/x.git`, needs no host.
+    let leads_somewhere = !host.is_empty() || path.len() > 1;
+    if password_goes_on || !is_host(host) || !leads_somewhere {
         return None;
     }
     // Only over SSH is the user a part of the address; elsewhere it may be a token.
@@ -86,6 +88,13 @@ mod tests {
             (r"C:\repos\a", r"C:\repos\a"),
         ] {
             assert_eq!(without_credentials(given).as_deref(), Some(expected), "{given}");
+        }
+    }
+
+    #[test]
+    fn a_url_that_names_no_place_is_none() {
+        for url in ["https://", "https:///", "file:///", "https://user@"] {
+            assert_eq!(without_credentials(url), None, "{url}");
         }
     }
 

@@ -2,4 +2,19 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
 
 mod adversity;
+mod answers;
+mod bad_input;
+mod bad_place;
+mod config;
+mod damage;
+mod db;
+mod draft;
+mod events;
+mod export;
+mod kv;
+mod output;
+mod repo;
+mod session;
 mod support;
+mod task;
+mod upgrade;

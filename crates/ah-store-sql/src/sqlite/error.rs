@@ -15,7 +15,8 @@ pub(crate) fn map(error: rusqlite::Error, path: &Path, operation: &str) -> Store
             StoreError::Busy { retry_after: RETRY_AFTER }
         }
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            StoreError::corrupt(format!("database {}", path.display()), error)
+            // In words only: the source beneath says the same again with a number.
+            StoreError::corrupt(format!("database {}", path.display()), error.to_string())
         }
         _ => StoreError::backend(format!("{operation} database {}", path.display()), error),
     }

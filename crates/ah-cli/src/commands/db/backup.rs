@@ -19,7 +19,13 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
             app.environment.state_dir()?.join(format!("state-{stamp}.db"))
         }
     };
-    app.store()?.back_up(&target)?;
+    app.store()?.back_up(&target).map_err(|error| {
+        let error = CommandError::from(error);
+        match target.exists() {
+            true => error.hint("a backup is never written over: name another file"),
+            false => error,
+        }
+    })?;
     let bytes = std::fs::metadata(&target).map_or(0, |metadata| metadata.len());
     let done = json!({ "path": target, "bytes": bytes, "verified": true });
     app.output.result(&done, |_| target.display().to_string())

@@ -9,7 +9,7 @@ use crate::input::{ask_text, read_text};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Save over this draft instead of beginning a new one
+    /// Its id, instead of a fresh one; a draft of that id is saved over
     #[arg(long)]
     id: Option<String>,
     /// The prompt so far

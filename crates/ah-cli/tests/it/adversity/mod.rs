@@ -8,9 +8,9 @@ mod old_database;
 mod random;
 mod worker;
 
-//#[cfg(target_os = "linux")]
-//mod full_disk;
-//#[cfg(target_os = "linux")]
-//mod power_cut;
-//#[cfg(target_os = "linux")]
-//mod shim;
+#[cfg(target_os = "linux")]
+mod full_disk;
+#[cfg(target_os = "linux")]
+mod power_cut;
+#[cfg(target_os = "linux")]
+mod shim;

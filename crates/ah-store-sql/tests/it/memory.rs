@@ -1,0 +1,58 @@
+//! Reading a long log by pages takes the memory of a page.
+
+use ah_conformance::Harness;
+use ah_model::{EventQuery, NewEvent, NewRepo, NewSession, PageLimit, RawJson, SessionId, Vcs};
+use ah_store::{Capabilities, Store, block_on};
+
+use crate::sqlite::SqliteHarness;
+
+const EVENTS: usize = 100_000;
+const PAGE: u32 = 500;
+/// More than the allocator's and SQLite's own noise, far less than the 30 MB of the payloads.
+const GROWTH_KIB_MAX: u64 = 6 * 1024;
+
+/// Resident memory of this process in KiB.
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+fn long_session(store: &dyn Store) -> SessionId {
+    let repo = NewRepo {
+        vcs: Vcs::None,
+        root_path: Some("/r".to_owned()),
+        remote_url: None,
+        default_branch: None,
+    };
+    let new = NewSession::new(repo, "codex".parse().unwrap());
+    let id = block_on(store.create_session(new)).unwrap().id;
+    let data = RawJson::of(&"x".repeat(300)).unwrap();
+    let event = NewEvent { kind: "note".to_owned(), data, dedup_key: None, ts: None };
+    for _ in 0..EVENTS / 1_000 {
+        block_on(store.append_events(id.clone(), vec![event.clone(); 1_000])).unwrap();
+    }
+    id
+}
+
+#[test]
+fn paging_through_a_hundred_thousand_events_keeps_memory_flat() {
+    let harness = SqliteHarness::new(Capabilities { workspaces: false });
+    let store = harness.store();
+    let id = long_session(&*store);
+    let limit = PageLimit::new(PAGE).unwrap();
+    let (mut after, mut read, mut early) = (0, 0, 0);
+    loop {
+        let query = EventQuery { after, limit, ..EventQuery::default() };
+        let events = block_on(store.events(id.clone(), query)).unwrap();
+        let Some(last) = events.last() else { break };
+        after = last.seq;
+        read += events.len();
+        if read == EVENTS / 10 {
+            early = resident_kib();
+        }
+    }
+    assert_eq!(read, EVENTS);
+    let growth = resident_kib().saturating_sub(early);
+    assert!(growth < GROWTH_KIB_MAX, "grew by {growth} KiB over 90,000 events");
+}
