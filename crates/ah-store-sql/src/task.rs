@@ -1,8 +1,8 @@
 //! Tasks in SQL.
 
 use ah_model::{
-    AgentKindRef, BatchId, Cursor, NewRun, NewTask, Page, PageRequest, RawJson, RunKind, Task,
-    TaskBatch, TaskFilter,
+    AgentKindRef, BatchId, Cursor, NewRun, NewTask, Page, PageRequest, RawJson, RunKind,
+    SessionStatus, Task, TaskBatch, TaskFilter,
 };
 use ah_store::{Kind, StoreError, Tasks};
 use async_trait::async_trait;
@@ -122,7 +122,7 @@ fn read(row: &dyn Row) -> Result<Task, StoreError> {
         labels: row.opt_text()?.and_then(|text| text.parse().ok()).unwrap_or_default(),
         created_at: row.time()?,
         agent: AgentKindRef { name: row.text()?, version: row.text()? },
-        status: row.parse()?,
+        status: row.text()?.parse().unwrap_or(SessionStatus::Failed),
     })
 }
 

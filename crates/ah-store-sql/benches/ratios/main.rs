@@ -18,6 +18,8 @@ mod raw;
 
 use figure::Figure;
 
+type Bench = fn() -> Vec<Figure>;
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|first| first == processes::WORKER) {
@@ -27,7 +29,7 @@ fn main() {
     let names: Vec<&String> =
         arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
     let wanted = |name: &str| names.is_empty() || names.iter().any(|n| name.contains(n.as_str()));
-    let benches: [(&str, fn() -> Vec<Figure>); 5] = [
+    let benches: [(&str, Bench); 5] = [
         ("append-single", append::single),
         ("append-batch", append::batch),
         ("append-threads", append::threads),

@@ -16,6 +16,9 @@ use crate::tx::{Column, Dialect, More, Param, Row, Tx};
 /// Milliseconds from the Unix epoch to PostgreSQL's, 2000-01-01.
 const EPOCH_MS: i64 = 946_684_800_000;
 
+/// Most statements kept prepared per connection; filters make many different ones.
+const STATEMENTS_MAX: usize = 512;
+
 pub(crate) type Statements = HashMap<String, Statement>;
 
 pub(crate) struct PostgresTx<'a, 'c> {
@@ -29,6 +32,9 @@ impl PostgresTx<'_, '_> {
     fn prepare(&mut self, sql: &str) -> Result<Statement, StoreError> {
         if let Some(statement) = self.statements.get(sql) {
             return Ok(statement.clone());
+        }
+        if self.statements.len() >= STATEMENTS_MAX {
+            self.statements.clear();
         }
         let statement = self.transaction.prepare(sql).map_err(|error| self.map(error))?;
         self.statements.insert(sql.to_owned(), statement.clone());

@@ -1,7 +1,8 @@
 //! The wide row of a session: read with its repository, kind, runtime and workspace joined in.
 
 use ah_model::{
-    AgentKindRef, Exit, Fork, Labels, Origin, RawJson, RuntimeSpec, Session, SessionDetails, Usage,
+    AgentKindRef, Exit, Fork, Labels, Origin, RawJson, RuntimeSpec, Session, SessionDetails,
+    SessionStatus, Usage,
 };
 use ah_store::StoreError;
 
@@ -32,18 +33,20 @@ pub(super) fn find(
     query_first(tx, &format!("{SELECT} WHERE {condition}"), params, read)
 }
 
+/// Reads leniently what another program may have left: an unknown status is a failure and odd
+/// labels are none, rather than the end of a whole list. `check` names such rows.
 pub(super) fn read(row: &dyn Row) -> Result<Session, StoreError> {
     let row = Reader::new(row);
     Ok(Session {
         id: row.parse()?,
-        status: row.parse()?,
+        status: row.text()?.parse().unwrap_or(SessionStatus::Failed),
         title: row.opt_text()?,
         agent: AgentKindRef { name: row.text()?, version: row.text()? },
         repo_id: row.opt_int()?,
         repo: read_found(&row)?,
         runtime: RuntimeSpec { kind: row.parse()?, devcontainer_path: row.opt_text()? },
         workspace: row.opt_text()?,
-        labels: row.parse()?,
+        labels: row.text()?.parse().unwrap_or_default(),
         pinned: row.bool()?,
         parent_session_id: row.opt_parse()?,
         forked_from: read_fork(&row)?,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ah_store::StoreError;
 use rusqlite::{Connection, OpenFlags};
 
+use super::backup::sync_directory;
 use super::error;
 
 /// Statements kept prepared per connection: all of ours fit.
@@ -68,12 +69,16 @@ pub(crate) fn prepare_place(path: &Path) -> Result<(), StoreError> {
     refuse_network(directory)
 }
 
+/// Makes the directory and those above it. Each new name is synced: a power cut must not take the
+/// directory with everything that was acknowledged in it.
 fn create_private_directory(directory: &Path) -> std::io::Result<()> {
+    let missing: Vec<&Path> = directory.ancestors().take_while(|above| !above.exists()).collect();
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
+    builder.create(directory)?;
+    missing.into_iter().rev().try_for_each(sync_directory)
 }
 
 /// Creates the file readable by its owner alone; SQLite gives the WAL the same mode.

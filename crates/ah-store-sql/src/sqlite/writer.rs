@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ah_store::StoreError;
@@ -25,6 +26,8 @@ use crate::hub::Hub;
 const BATCH_MAX: usize = 512;
 /// Longest wait for callers to come back with their next write.
 const GATHER_MAX: Duration = Duration::from_millis(1);
+/// Longest wait for the threads to end.
+const CLOSE_MAX: Duration = Duration::from_millis(200);
 /// How often waiting writes are looked at for having waited too long.
 const WATCHDOG_STEP: Duration = Duration::from_millis(250);
 
@@ -41,7 +44,7 @@ struct Queue {
     waiting: VecDeque<Waiting>,
     /// Somebody of this process is writing.
     taken: bool,
-    threads_started: bool,
+    threads: Vec<JoinHandle<()>>,
     closed: bool,
 }
 
@@ -80,14 +83,25 @@ impl Writer {
             .unwrap_or_else(|_| Err(StoreError::backend("write", "the writer has stopped")))
     }
 
-    /// Ends the threads once they are idle; waiting writes are refused.
+    /// Ends the threads; waiting writes are refused. Joined, so that the connections are closed and
+    /// the WAL is tidied; a thread that another process keeps waiting is left behind.
     pub(crate) fn close(&self) {
         let mut queue = self.queue();
         queue.closed = true;
         queue.waiting.clear();
+        let threads = std::mem::take(&mut queue.threads);
         drop(queue);
         self.changed.notify_all();
         self.closing.notify_all();
+        let start = Instant::now();
+        for thread in threads {
+            while !thread.is_finished() && start.elapsed() < CLOSE_MAX {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+            if thread.is_finished() {
+                let _ = thread.join();
+            }
+        }
     }
 
     /// Writes on the caller's thread if nobody else writes, else gives the job back.
@@ -139,18 +153,24 @@ impl Writer {
     }
 
     fn start_threads(self: &Arc<Self>, queue: &mut Queue) -> Result<(), StoreError> {
-        if queue.threads_started {
+        if !queue.threads.is_empty() {
             return Ok(());
         }
-        queue.threads_started = true;
-        let failed = |error| StoreError::backend("start the writer thread", error);
-        let writer = Arc::clone(self);
-        let serve = move || writer.serve();
-        std::thread::Builder::new().name("ah-writer".into()).spawn(serve).map_err(failed)?;
-        let writer = Arc::clone(self);
-        let watch = move || writer.refuse_late();
-        std::thread::Builder::new().name("ah-watchdog".into()).spawn(watch).map_err(failed)?;
+        queue.threads.push(self.start_thread("ah-writer", Self::serve)?);
+        queue.threads.push(self.start_thread("ah-watchdog", Self::refuse_late)?);
         Ok(())
+    }
+
+    fn start_thread(
+        self: &Arc<Self>,
+        name: &str,
+        body: fn(&Self),
+    ) -> Result<JoinHandle<()>, StoreError> {
+        let writer = Arc::clone(self);
+        std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || body(&writer))
+            .map_err(|error| StoreError::backend("start the writer thread", error))
     }
 
     /// The writer thread: batch after batch until closed.

@@ -21,7 +21,8 @@ fn a_full_disk_is_a_clear_error_and_loses_nothing() {
         errors.extend(failed(&home, &output));
         check(&home, &mut acked, writer, &output);
         // There is space again.
-        let output = feed(&mut home.ah(&["session", "append", SESSION, "--stdin-jsonl"]), 100 + writer, 1);
+        let output =
+            feed(&mut home.ah(&["session", "append", SESSION, "--stdin-jsonl"]), 100 + writer, 1);
         succeeded(&output, "append with space");
         check(&home, &mut acked, 100 + writer, &output);
     }
@@ -56,7 +57,10 @@ fn a_sync_that_fails_is_not_acknowledged() {
         let answers = worker::answers(&String::from_utf8_lossy(&output.stdout)).len();
         // The first syncs are of a new WAL and of its name, the third is what is acknowledged.
         // Those that follow belong to closing, which needs none.
-        assert_eq!((output.status.success(), answers), if writer < 3 { (false, 0) } else { (true, 1) });
+        assert_eq!(
+            (output.status.success(), answers),
+            if writer < 3 { (false, 0) } else { (true, 1) }
+        );
         check(&home, &mut Acked::default(), writer, &output);
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ah_model::{Appended, KvEntry, SessionId};
-use ah_store::{Events, KeyValues, Sessions, StoreError, block_on};
+use ah_store::{Events, KeyValues, Problem, Sessions, StoreError, block_on};
 use ah_store_sql::SqlStore;
 use serde::{Deserialize, Serialize};
 
@@ -94,7 +94,7 @@ fn outlast_full_disk(store: &SqlStore, writer: u64, flag: &Path) {
     for line in 0..10 {
         let lines = [Line::new(writer, line, 10_000)];
         let answer = append(store, &lines).unwrap_or_else(|error| {
-            assert!(error.to_string().contains("full"), "{error}");
+            assert!(Problem::from(&error).detail.contains("full"), "{error}");
             std::fs::remove_file(flag).unwrap();
             append(store, &lines).unwrap()
         });

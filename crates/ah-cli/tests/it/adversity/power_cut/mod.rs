@@ -12,7 +12,7 @@ mod recording;
 mod simulation;
 mod survival;
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::Child;
 use std::thread;
 
@@ -31,32 +31,39 @@ const APPEND_LINES: [&str; 4] = ["session", "append", SESSION, "--stdin-jsonl"];
 fn a_power_cut_keeps_what_one_busy_writer_was_told() {
     let home = Home::new();
     let mut recorder = with_session(&home);
-    let task = Task::Fill { writer: 0, count: 700, seed: 5 };
-    let root = home.path().join("disk");
-    let program = home.clean(worker::program());
-    let mut command = worker::command(program, &database(&root), &task);
-    finish(recorder.spawn(&mut command, 0));
+    fill_at_once(&home, &mut recorder, 1, 700);
     let recording = recorder.finish();
     assert!(resets(&recording) >= 3, "the WAL began anew {} times", resets(&recording));
-    simulate(&recording, 60, &mut Random::new(11)).assert_none();
+    simulate(&recording, 80, &mut Random::new(11)).assert_none();
 }
 
 #[test]
 fn a_power_cut_keeps_what_three_writers_at_once_were_told() {
     let home = Home::new();
     let mut recorder = with_session(&home);
-    write_at_once(&home, &mut recorder, "full");
-    simulate(&recorder.finish(), 150, &mut Random::new(12)).assert_none();
+    fill_at_once(&home, &mut recorder, 3, 250);
+    let recording = recorder.finish();
+    assert!(resets(&recording) >= 3, "the WAL began anew {} times", resets(&recording));
+    simulate(&recording, 100, &mut Random::new(12)).assert_none();
 }
 
 #[test]
 fn a_power_cut_keeps_what_short_lived_processes_were_told() {
     let home = Home::new();
     let mut recorder = with_session(&home);
+    let value = "v".repeat(100_000);
     for line in 0..12 {
         let payload = Line::new(0, line, 3_000).payload();
         let append = ["session", "append", SESSION, "--type", "line", "--data", &payload, "--json"];
-        finish(recorder.spawn(&mut ah(&home, &append), 0));
+        let others: [&[&str]; 4] = [
+            &["kv", "set", "--scope", "adversity", "filler", &value],
+            &["kv", "delete", "--scope", "adversity", "filler"],
+            &["db", "compact"],
+            &["session", "list"],
+        ];
+        for arguments in [&append, others[line as usize % others.len()]] {
+            finish(recorder.spawn(&mut ah(&home, arguments), 0));
+        }
     }
     simulate(&recorder.finish(), 150, &mut Random::new(13)).assert_none();
 }
@@ -98,6 +105,19 @@ fn with_session(home: &Home) -> Recorder {
     Recorder::new(home, Told { created: true, ..Told::default() })
 }
 
+/// Some processes append lines and fill the WAL at the same time, each for itself in one process.
+fn fill_at_once(home: &Home, recorder: &mut Recorder, writers: u64, count: u64) {
+    let database = database(&home.path().join("disk"));
+    let children: Vec<Child> = (0..writers)
+        .map(|writer| {
+            let task = Task::Fill { writer, count, seed: 5 + writer };
+            let program = home.clean(worker::program());
+            recorder.spawn(&mut worker::command(program, &database, &task), writer)
+        })
+        .collect();
+    on_threads(children, |_, child| finish(child));
+}
+
 /// Three programs append lines of many lengths at the same time.
 fn write_at_once(home: &Home, recorder: &mut Recorder, durability: &str) {
     let children: Vec<Child> = (0..3)
@@ -106,19 +126,35 @@ fn write_at_once(home: &Home, recorder: &mut Recorder, durability: &str) {
             recorder.spawn(command.env("AH_STORE_DURABILITY", durability), writer)
         })
         .collect();
+    on_threads(children, feed);
+}
+
+fn on_threads(children: Vec<Child>, work: impl Fn(u64, Child) + Sync) {
+    let work = &work;
     thread::scope(|scope| {
-        for (writer, child) in (0..).zip(children) {
-            scope.spawn(move || feed(child, writer));
+        for (number, child) in (0..).zip(children) {
+            scope.spawn(move || work(number, child));
         }
     });
 }
 
-fn feed(mut child: Child, writer: u64) {
+/// Sends some lines, waits until they are acknowledged, and so on.
+fn feed(writer: u64, mut child: Child) {
     let mut random = Random::new(writer);
     let mut stdin = child.stdin.take().unwrap();
-    for line in 0..60 {
-        let length = *random.pick(&[10, 200, 3_000, 20_000]);
-        stdin.write_all(Line::new(writer, line, length).jsonl().as_bytes()).unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let (mut sent, mut acknowledged) = (0, 0);
+    while sent < 60 {
+        for line in sent..sent + *random.pick(&[1, 1, 2, 5]) {
+            let length = *random.pick(&[10, 200, 3_000, 20_000]);
+            stdin.write_all(Line::new(writer, line, length).jsonl().as_bytes()).unwrap();
+            sent += 1;
+        }
+        while acknowledged < sent {
+            let mut text = String::new();
+            stdout.read_line(&mut text).unwrap();
+            acknowledged += worker::answers(&text).pop().expect("an acknowledgement").appended;
+        }
     }
     drop(stdin);
     finish(child);

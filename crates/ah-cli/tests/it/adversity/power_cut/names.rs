@@ -75,9 +75,9 @@ impl Names {
             }
         }
         let reachable = |name: &PathBuf| {
-            name.ancestors().skip(1).all(|above| {
-                above == Path::new("") || names.get(above) == Some(&Node::Directory)
-            })
+            name.ancestors()
+                .skip(1)
+                .all(|above| above == Path::new("") || names.get(above) == Some(&Node::Directory))
         };
         let kept = names.iter().filter(|(name, _)| reachable(name));
         kept.map(|(name, node)| (name.clone(), *node)).collect()

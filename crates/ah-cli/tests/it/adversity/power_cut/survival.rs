@@ -31,18 +31,16 @@ pub(super) struct Survival<'a> {
 
 impl<'a> Survival<'a> {
     /// Choices among `units` units; the number matters only where one of them is an exception.
-    pub(super) fn new(
-        kept: Kept,
-        unit_bytes: usize,
-        units: usize,
-        random: &'a mut Random,
-    ) -> Self {
+    pub(super) fn new(kept: Kept, unit_bytes: usize, units: usize, random: &'a mut Random) -> Self {
         let special = random.below(units);
         Self { kept, unit_bytes, special, units: 0, random }
     }
 
     /// How many of `changes` to the next unit are kept, counted from the oldest.
     pub(super) fn choose(&mut self, changes: usize) -> usize {
+        if changes == 0 {
+            return 0;
+        }
         let is_special = self.units == self.special;
         self.units += 1;
         match self.kept {
