@@ -69,7 +69,8 @@ fn lines_are_appended_in_order_and_bad_ones_are_named_by_number() {
          error: 3 lines were refused, the others were appended\n"
     );
     let page = home.json(&["session", "events", "s1"]);
-    let kept: Vec<_> = page["items"].as_array().unwrap().iter().map(|e| e["type"].clone()).collect();
+    let kept: Vec<_> =
+        page["items"].as_array().unwrap().iter().map(|e| e["type"].clone()).collect();
     assert_eq!(kept, ["a", "b"]);
     assert_eq!(page["items"][0]["ts"], "2020-01-01T00:00:00.000Z");
 }

@@ -88,9 +88,30 @@ fn create_takes_title_labels_parent_origin_and_runtime() {
     let home = Home::new();
     home.create_session("parent-1");
     let made = home.json(&[
-        "session", "create", "--agent", "tester", "--id", "s2", "--title", "a title", "--label",
-        "a=b", "--label", "c=d=e", "--parent", "parent", "--source", "tool", "--external-id", "x",
-        "--project-dir", "sub", "--runtime", "devcontainer", "--devcontainer-path", "dev.json",
+        "session",
+        "create",
+        "--agent",
+        "tester",
+        "--id",
+        "s2",
+        "--title",
+        "a title",
+        "--label",
+        "a=b",
+        "--label",
+        "c=d=e",
+        "--parent",
+        "parent",
+        "--source",
+        "tool",
+        "--external-id",
+        "x",
+        "--project-dir",
+        "sub",
+        "--runtime",
+        "devcontainer",
+        "--devcontainer-path",
+        "dev.json",
     ]);
     let expected = json!({
         "title": "a title", "labels": { "a": "b", "c": "d=e" }, "parentSessionId": "parent-1",
@@ -148,7 +169,8 @@ fn list_for_people_is_a_table_and_says_how_to_go_on() {
     home.json(&["session", "create", "--agent", "t", "--id", "session-2", "--title", "second"]);
     home.json(&["session", "pin", "s1"]);
     let text = home.human(&["session", "list"]);
-    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    let lines: Vec<Vec<&str>> =
+        text.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[0], ["ID", "STATUS", "AGENT", "EVENTS", "ACTIVE", "TITLE"]);
     assert_eq!(lines.len(), 3);
     assert!(text.contains("* first"), "{text}");
@@ -213,7 +235,10 @@ fn fork_shares_events_up_to_a_point() {
         let items = page["items"].as_array().unwrap().clone();
         items.into_iter().map(|event| event["data"].clone()).collect::<Vec<_>>()
     };
-    assert_eq!((data("s1"), data("f1")), (vec![json!(1), json!(2), json!(3)], vec![json!(1), json!(2)]));
+    assert_eq!(
+        (data("s1"), data("f1")),
+        (vec![json!(1), json!(2), json!(3)], vec![json!(1), json!(2)])
+    );
     assert_eq!(home.steady_text(&home.human(&["session", "fork", "s1"])), "ID\n");
     home.refused(&["session", "fork", "s1", "--at", "4"], 2);
 }

@@ -1,6 +1,7 @@
 //! The SQL stores: the contract on both engines, and what only they do.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "these are tests")]
 
+mod given;
 #[cfg(target_os = "linux")]
 mod memory;
 mod opening;

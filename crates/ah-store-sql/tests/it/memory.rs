@@ -1,9 +1,10 @@
 //! Reading a long log by pages takes the memory of a page.
 
 use ah_conformance::Harness;
-use ah_model::{EventQuery, NewEvent, NewRepo, NewSession, PageLimit, RawJson, SessionId, Vcs};
+use ah_model::{EventQuery, NewEvent, PageLimit, RawJson, SessionId};
 use ah_store::{Capabilities, Store, block_on};
 
+use crate::given::new_session;
 use crate::sqlite::SqliteHarness;
 
 const EVENTS: usize = 100_000;
@@ -19,14 +20,7 @@ fn resident_kib() -> u64 {
 }
 
 fn long_session(store: &dyn Store) -> SessionId {
-    let repo = NewRepo {
-        vcs: Vcs::None,
-        root_path: Some("/r".to_owned()),
-        remote_url: None,
-        default_branch: None,
-    };
-    let new = NewSession::new(repo, "codex".parse().unwrap());
-    let id = block_on(store.create_session(new)).unwrap().id;
+    let id = block_on(store.create_session(new_session())).unwrap().id;
     let data = RawJson::of(&"x".repeat(300)).unwrap();
     let event = NewEvent { kind: "note".to_owned(), data, dedup_key: None, ts: None };
     for _ in 0..EVENTS / 1_000 {

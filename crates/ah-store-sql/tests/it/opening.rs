@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::{Arc, Barrier};
 
 use ah_conformance::{SeededIds, TestClock};
-use ah_model::{EventQuery, NewRepo, NewSession, PageRequest, SessionFilter, Vcs};
+use ah_model::{EventQuery, PageRequest, SessionFilter};
 use ah_store::{Capabilities, Clock, Events, Ids, Sessions, StoreError, block_on};
 use ah_store_sql::{PostgresOptions, SCHEMA_VERSION, SqlStore, SqliteOptions, Upgrade};
 use postgres::{Client, NoTls};
 use rusqlite::Connection;
 
+use crate::given::new_session;
 use crate::postgres::server_url;
 
 const AT_ONCE: usize = 16;
@@ -179,14 +180,7 @@ fn a_watch_hears_what_another_connection_of_postgres_appends() {
     let schema = Schema::new(&url, "heard");
     let (here, _) = postgres(&url, &schema.1, 1).unwrap();
     let (there, _) = postgres(&url, &schema.1, 2).unwrap();
-    let repo = NewRepo {
-        vcs: Vcs::None,
-        root_path: Some("/r".to_owned()),
-        remote_url: None,
-        default_branch: None,
-    };
-    let new = NewSession::new(repo, "codex".parse().unwrap());
-    let id = block_on(here.create_session(new)).unwrap().id;
+    let id = block_on(here.create_session(new_session())).unwrap().id;
     let mut watch = block_on(here.watch_events(id.clone(), 0)).unwrap();
     let event = serde_json::from_str(r#"{"type":"note","data":1}"#).unwrap();
     let waiting = std::thread::spawn(move || block_on(watch.next()).unwrap());
