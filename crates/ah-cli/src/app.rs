@@ -12,7 +12,7 @@ use ah_store::{
     Capabilities, Clock, Ids, Kind, Store, StoreError, SystemClock, SystemIds, block_on,
 };
 use ah_store_sql::{PostgresOptions, SqlStore, SqliteOptions, Upgrade};
-use clap::{CommandFactory, Parser};
+use clap::{ColorChoice, CommandFactory, FromArgMatches};
 
 use crate::cli::{Cli, GlobalArgs};
 use crate::config::{
@@ -33,7 +33,7 @@ pub(crate) struct App {
 }
 
 pub(crate) fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
@@ -46,6 +46,13 @@ pub(crate) fn main() -> ExitCode {
             ExitCode::from(error.exit as u8)
         }
     }
+}
+
+/// Reads the command line; help has colours of its own, which the flag must reach as well.
+fn parse() -> Result<Cli, clap::Error> {
+    let plain = std::env::args_os().any(|argument| argument == "--no-color");
+    let choice = if plain { ColorChoice::Never } else { ColorChoice::Auto };
+    Cli::from_arg_matches(&Cli::command().color(choice).try_get_matches()?)
 }
 
 /// clap knows how to print help and its own errors; with `--json` errors are problems too.

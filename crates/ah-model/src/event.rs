@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::{
     APPEND_BYTES_MAX, APPEND_EVENTS_MAX, DEDUP_KEY_BYTES_MAX, EVENT_DATA_BYTES_MAX,
-    EVENT_TYPE_BYTES_MAX, FILTER_TYPES_MAX,
+    EVENT_TYPE_BYTES_MAX, FILTER_TYPES_MAX, JSON_DEPTH_MAX,
 };
 use crate::text::check_filled;
 use crate::{Invalid, PageLimit, RawJson, SessionId, Timestamp};
@@ -51,7 +51,7 @@ pub struct NewEvent {
 }
 
 impl NewEvent {
-    /// Refuses an empty type and overlong texts.
+    /// Refuses an empty type, overlong texts and payloads nested too deep.
     pub fn check(&self) -> Result<(), Invalid> {
         check_filled("type", &self.kind, EVENT_TYPE_BYTES_MAX)?;
         if let Some(key) = &self.dedup_key {
@@ -60,6 +60,11 @@ impl NewEvent {
         let bytes = self.data.as_str().len();
         if bytes > EVENT_DATA_BYTES_MAX {
             let reason = format!("{bytes} bytes, at most {EVENT_DATA_BYTES_MAX} are allowed");
+            return Err(Invalid::new("data", reason));
+        }
+        let depth = self.data.depth();
+        if depth > JSON_DEPTH_MAX {
+            let reason = format!("nested {depth} deep, at most {JSON_DEPTH_MAX} are allowed");
             return Err(Invalid::new("data", reason));
         }
         Ok(())

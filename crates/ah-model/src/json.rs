@@ -45,6 +45,27 @@ impl RawJson {
         self.0.get()
     }
 
+    /// How deep its arrays and objects are nested; 0 for a plain value.
+    pub fn depth(&self) -> usize {
+        let (mut depth, mut deepest) = (0_usize, 0);
+        let (mut in_string, mut escaped) = (false, false);
+        for byte in self.as_str().bytes() {
+            if in_string {
+                in_string = escaped || byte != b'"';
+                escaped = !escaped && byte == b'\\';
+                continue;
+            }
+            match byte {
+                b'"' => in_string = true,
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            deepest = deepest.max(depth);
+        }
+        deepest
+    }
+
     /// Reads the value as `T`.
     pub fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.as_str())
@@ -125,6 +146,19 @@ mod tests {
             ("null", "null"),
         ] {
             assert_eq!(parsed(given), kept);
+        }
+    }
+
+    #[test]
+    fn depth_counts_brackets_outside_strings() {
+        for (text, depth) in [
+            ("1", 0),
+            ("[]", 1),
+            (r#"{"a":[{}],"b":[]}"#, 3),
+            (r#""[[\"[[""#, 0),
+            (r#"["\\",[]]"#, 2),
+        ] {
+            assert_eq!(RawJson::parse("data", text, 1_000).unwrap().depth(), depth, "{text}");
         }
     }
 

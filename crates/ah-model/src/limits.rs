@@ -8,6 +8,8 @@ pub const SHORT_TEXT_BYTES_MAX: usize = 4 * 1024;
 pub const PROMPT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Longest JSON payload of one event.
 pub const EVENT_DATA_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Deepest nesting of a payload: SQLite reads none deeper than 1,000.
+pub const JSON_DEPTH_MAX: usize = 500;
 /// Longest event type.
 pub const EVENT_TYPE_BYTES_MAX: usize = 128;
 /// Longest deduplication key.

@@ -121,13 +121,22 @@ impl SqlStore {
     }
 }
 
+/// What breaks a rule. Where a broken page is in the way that is said, and the other rules go on.
 fn broken(tx: &mut dyn Tx, rule: &Rule) -> Result<Vec<Violation>, StoreError> {
     let mut violations = Vec::new();
-    tx.query(rule.sql, &[], &mut |row: &dyn Row| {
+    let told = tx.query(rule.sql, &[], &mut |row: &dyn Row| {
         violations.push(Violation { rule: rule.text, subject: row.text(0)? });
         Ok(if violations.len() < NAMED_MAX { More::Yes } else { More::No })
-    })?;
-    Ok(violations)
+    });
+    match told {
+        Ok(()) => Ok(violations),
+        Err(StoreError::Corrupt { source, .. }) => {
+            let subject = format!("cannot be told: {source}");
+            violations.push(Violation { rule: rule.text, subject });
+            Ok(violations)
+        }
+        Err(other) => Err(other),
+    }
 }
 
 fn strange_migrations(tx: &mut dyn Tx) -> Result<Vec<Violation>, StoreError> {

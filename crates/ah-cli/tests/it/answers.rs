@@ -81,6 +81,23 @@ impl Home {
             .collect()
     }
 
+    /// Runs `ah` on a terminal of its own where `typed` is typed; what the terminal shows.
+    #[track_caller]
+    pub(crate) fn on_terminal(
+        &self,
+        arguments: &str,
+        variables: &[(&str, &str)],
+        typed: &str,
+    ) -> String {
+        let mut command = self.clean("script");
+        let program = env!("CARGO_BIN_EXE_ah");
+        command.env_remove("NO_COLOR").env("TERM", "xterm").env("SHELL", "/bin/sh");
+        command.args(["-qec", &format!("{program} {arguments}"), "/dev/null"]);
+        let mut child = piped(command.envs(variables.iter().copied())).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+    }
+
     /// The working directory becomes a Git repository with a remote.
     pub(crate) fn with_git(self) -> Self {
         git(&self.work(), "[remote \"origin\"]\n\turl = https://example.com/a.git\n");

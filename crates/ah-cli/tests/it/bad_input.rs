@@ -96,10 +96,20 @@ fn what_is_not_json_is_refused() {
             home.detail(&["session", "append", "session-1", "--type", "n", "--data", text], 2);
         assert!(detail.starts_with("invalid data: "), "{text:?}: {detail}");
     }
-    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    std::fs::write(home.work().join("deep.json"), deep).unwrap();
-    home.refused(&["session", "append", "session-1", "--type", "n", "--data-file", "deep.json"], 2);
     assert_eq!(contents(&home), before);
+}
+
+#[test]
+fn a_payload_nested_too_deep_is_refused_and_one_that_is_not_is_sound() {
+    let home = prepared();
+    let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let append = ["session", "append", "session-1", "--type", "n", "--data-file", "deep.json"];
+    std::fs::write(home.work().join("deep.json"), nested(100_000)).unwrap();
+    let detail = home.detail(&append, 2);
+    assert_eq!(detail, "invalid data: nested 100000 deep, at most 500 are allowed");
+    std::fs::write(home.work().join("deep.json"), nested(500)).unwrap();
+    assert_eq!(home.json(&append)["firstSeq"], 3);
+    assert_eq!(home.json(&["db", "check"])["violations"], json!([]));
 }
 
 #[test]

@@ -43,7 +43,9 @@ fn a_directory_in_place_of_the_database_is_named() {
 fn a_file_that_is_no_database_stays_as_it_is() {
     let home = Home::new();
     std::fs::create_dir(home.state()).unwrap();
-    for text in ["no database\n".repeat(100), "x".to_owned(), "SQLite format 3\0 not".to_owned()] {
+    for text in
+        ["no database\n".repeat(100), "short".to_owned(), "SQLite format 3\0 not".to_owned()]
+    {
         std::fs::write(home.database(), &text).unwrap();
         refused_at(
             &home,

@@ -88,7 +88,7 @@ fn several_kinds_of_damage_are_all_named_for_people() {
         (
             Some(9),
             "error: the database is damaged: 2 rules are broken\n\
-             hint: `ah db backup` first; `ah db restore FILE` puts an older copy in place\n"
+             hint: `ah db restore FILE` puts a backup in its place and keeps this one\n"
                 .to_owned()
         )
     );
@@ -109,12 +109,19 @@ fn a_broken_page_is_named() {
     let at = (usize::try_from(root).unwrap() - 1) * 4_096;
     bytes[at..at + 100].fill(0xa5);
     std::fs::write(home.database(), &bytes).unwrap();
-    let output = home.run(&["db", "check"]);
-    assert_eq!(output.status.code(), Some(9));
-    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), errors(&output));
-    assert!(
-        said.contains("BROKEN the file's structure is sound") || said.contains("damaged"),
-        "{said}"
-    );
+    let output = home.run(&["db", "check", "--json"]);
+    assert_eq!(output.status.code(), Some(9), "{}", errors(&output));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let named = answer["violations"].as_array().unwrap();
+    let page = format!("page {root}: ");
+    let names_page = |violation: &&Value| violation["subject"].as_str().unwrap().contains(&page);
+    let rules: Vec<_> =
+        named.iter().filter(names_page).map(|violation| &violation["rule"]).collect();
+    assert_eq!(rules.first(), Some(&&json!("the file's structure is sound")), "{answer}");
+    let told = violation(PAYLOADS, "cannot be told: database disk image is malformed");
+    assert!(named.contains(&told), "{answer}");
     assert_eq!(std::fs::read(home.database()).unwrap(), bytes, "nothing was written");
+    let text = String::from_utf8(home.run(&["db", "check"]).stdout).unwrap();
+    let long: Vec<_> = text.lines().filter(|line| line.chars().count() > 100).collect();
+    assert_eq!((text.lines().count() < 40, long), (true, vec![]), "{text}");
 }

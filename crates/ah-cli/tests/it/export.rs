@@ -25,11 +25,12 @@ fn the_same_state_gives_the_same_bytes_and_a_digest_at_the_end() {
     let (home, id) = rich();
     let once = home.human(&["session", "export", &id]);
     assert_eq!(once, home.human(&["session", "export", &id]));
-    let lines: Vec<Value> = once.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let head = (&lines[0]["format"], &lines[0]["version"], &lines[0]["session"]["id"]);
+    let lines: Vec<&str> = once.lines().collect();
+    assert_eq!(lines.len(), 5);
+    let [header, footer] = [0, 4].map(|at| serde_json::from_str::<Value>(lines[at]).unwrap());
+    let head = (&header["format"], &header["version"], &header["session"]["id"]);
     assert_eq!(head, (&json!("agent-harbor-session"), &json!(1), &json!(id)));
-    assert_eq!((lines.len(), &lines[4]["events"]), (5, &json!(3)));
-    assert_eq!(lines[4]["sha256"].as_str().unwrap().len(), 64);
+    assert_eq!((&footer["events"], footer["sha256"].as_str().unwrap().len()), (&json!(3), 64));
     assert!(once.contains(r#""data":{"x":"\u0000 \ud800","n":1.00}"#), "{once}");
 }
 
@@ -86,7 +87,7 @@ fn a_damaged_document_is_refused_and_nothing_is_written() {
     for (damaged, reason) in [
         (document.replace("\"type\":\"c\"", "\"type\":\"d\""), "the digest does not match"),
         (lines[..4].join("\n"), "the document is cut off after line 4"),
-        (format!("{document}more\n"), "line 6 follows the closing digest"),
+        (format!("{document}more\n"), "line 6 stands after the closing digest"),
         ([lines[0], lines[2], lines[1], lines[3], lines[4]].join("\n"), "line 2"),
         (document.replacen("\"version\":1", "\"version\":2", 1), "the document has version 2"),
         ("{}\n".to_owned(), "line 1 is not the header"),

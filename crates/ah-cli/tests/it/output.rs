@@ -8,16 +8,6 @@ use serde_json::json;
 use crate::answers::{errors, shape};
 use crate::support::Home;
 
-/// Runs `ah` with stdout and stderr on a terminal of its own; what the terminal shows.
-fn on_terminal(home: &Home, arguments: &str, variables: &[(&str, &str)]) -> String {
-    let mut command = home.clean("script");
-    let program = env!("CARGO_BIN_EXE_ah");
-    command.env_remove("NO_COLOR").env("TERM", "xterm").env("SHELL", "/bin/sh");
-    command.args(["-qec", &format!("{program} {arguments}"), "/dev/null"]);
-    let output = command.envs(variables.iter().copied()).output().unwrap();
-    String::from_utf8(output.stdout).unwrap()
-}
-
 #[test]
 fn the_program_alone_shows_what_there_is() {
     let home = Home::new();
@@ -159,7 +149,7 @@ fn nothing_stored_moves_the_terminal() {
         "kv get k",
         "up",
     ] {
-        let shown = on_terminal(&home, arguments, &[]);
+        let shown = home.on_terminal(arguments, &[], "");
         assert!(shown.contains('\u{fffd}'), "{arguments}: {shown:?}");
         let acts = |c: char| c.is_control() && !"\r\n\t".contains(c) || c == '\u{202e}';
         assert!(!shown.contains(acts), "{arguments}: {shown:?}");
@@ -171,7 +161,7 @@ fn colour_is_for_terminals_and_for_who_asks() {
     let home = Home::new();
     let red = "\u{1b}[31merror:\u{1b}[0m";
     let missing = "session show nope";
-    assert!(on_terminal(&home, missing, &[]).starts_with(red));
+    assert!(home.on_terminal(missing, &[], "").starts_with(red));
     for (arguments, variables) in [
         (missing, &[("NO_COLOR", "1")][..]),
         (missing, &[("TERM", "dumb")]),
@@ -179,9 +169,12 @@ fn colour_is_for_terminals_and_for_who_asks() {
         (missing, &[("AH_UI_COLOR", "always"), ("NO_COLOR", "1")]),
         ("--no-color session show nope", &[("AH_UI_COLOR", "always")]),
     ] {
-        let shown = on_terminal(&home, arguments, variables);
+        let shown = home.on_terminal(arguments, variables, "");
         assert!(shown.starts_with("error:"), "{arguments} {variables:?}: {shown:?}");
     }
+    let bold = '\u{1b}';
+    assert!(home.on_terminal("session -h", &[], "").contains(bold));
+    assert!(!home.on_terminal("session -h --no-color", &[], "").contains(bold));
     let mut piped = home.ah(&["session", "show", "nope"]);
     piped.env_remove("NO_COLOR").env("AH_UI_COLOR", "always");
     assert!(errors(&piped.output().unwrap()).starts_with(red));

@@ -28,7 +28,7 @@ fn session(id: &str, changed: Value) -> Value {
             "reasoningTokens": 0,
         },
         "exit": { "code": null, "signal": null, "reason": null },
-        "createdAt": "TIME", "startedAt": null, "endedAt": null,
+        "createdAt": "TIME", "startedAt": "TIME", "endedAt": null,
         "lastResumedAt": null, "lastActivityAt": "TIME",
     });
     for (name, value) in changed.as_object().unwrap() {
@@ -222,23 +222,17 @@ fn status_moves_along_the_state_machine_and_keeps_how_it_ended() {
 }
 
 #[test]
-fn fork_shares_events_up_to_a_point() {
+fn fork_goes_on_from_a_point_with_a_log_of_its_own() {
     let home = Home::new();
     home.session_with_events("s1", 3);
     let fork = home.json(&["session", "fork", "s1", "--at", "2", "--new-id", "f1", "--title", "x"]);
     let expected = json!({
-        "title": "x", "lastSeq": 2, "forkedFrom": { "sessionId": "s1", "atSeq": 2 },
+        "title": "x", "forkedFrom": { "sessionId": "s1", "atSeq": 2 },
     });
     assert_eq!(home.steady(fork), session("f1", expected));
-    let data = |id| {
-        let page = home.json(&["session", "events", id]);
-        let items = page["items"].as_array().unwrap().clone();
-        items.into_iter().map(|event| event["data"].clone()).collect::<Vec<_>>()
-    };
-    assert_eq!(
-        (data("s1"), data("f1")),
-        (vec![json!(1), json!(2), json!(3)], vec![json!(1), json!(2)])
-    );
+    home.json(&["session", "append", "f1", "--type", "own"]);
+    let log = |id| home.json(&["session", "events", id])["items"].as_array().unwrap().len();
+    assert_eq!((log("s1"), log("f1")), (3, 1));
     assert_eq!(home.steady_text(&home.human(&["session", "fork", "s1"])), "ID\n");
     home.refused(&["session", "fork", "s1", "--at", "4"], 2);
 }
@@ -268,6 +262,20 @@ fn delete_removes_the_session_with_its_events_but_not_one_that_was_forked() {
     let left = home.json(&["session", "list"]);
     assert_eq!(left, json!({ "items": [], "nextCursor": null }));
     assert_eq!(home.json(&["db", "stats"])["rows"]["events"], 0);
+}
+
+#[test]
+fn people_are_asked_before_a_session_goes() {
+    let home = Home::new();
+    home.session_with_events("s1", 2);
+    let refused = home.on_terminal("session delete s1", &[("NO_COLOR", "1")], "n\n");
+    let question = "Delete session s1 with its 2 events? [y/N] ";
+    let said = format!("{question}error: not confirmed, nothing was changed");
+    assert!(refused.contains(&said), "{refused:?}");
+    assert_eq!(home.json(&["session", "show", "s1"])["lastSeq"], 2);
+    let asked = home.on_terminal("session delete s1", &[], "y\n");
+    assert!(asked.contains(question), "{asked:?}");
+    home.refused(&["session", "show", "s1"], 3);
 }
 
 #[test]

@@ -87,7 +87,10 @@ impl Engine {
             };
             run("BEGIN")?;
             let done = job(&mut SqliteTx { connection, path });
-            run("COMMIT")?;
+            // After a broken page not even a commit of nothing works; there is nothing to keep.
+            if run("COMMIT").is_err() && !connection.is_autocommit() {
+                run("ROLLBACK")?;
+            }
             done
         })
     }

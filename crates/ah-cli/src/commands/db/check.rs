@@ -5,6 +5,9 @@ use crate::app::App;
 use crate::error::{CommandError, Exit};
 use crate::output::printable;
 
+/// How much of what SQLite says about one damaged file is shown to people.
+const SUBJECT_LINES: usize = 10;
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
@@ -24,7 +27,14 @@ pub(crate) fn run(app: &App, _args: &Args) -> Result<(), CommandError> {
             let mark = if broken.is_empty() { "ok    " } else { "BROKEN" };
             text.push_str(&format!("{mark} {rule}\n"));
             for violation in broken {
-                text.push_str(&format!("         {}\n", printable(&violation.subject)));
+                let mut lines = violation.subject.lines();
+                for line in lines.by_ref().take(SUBJECT_LINES) {
+                    text.push_str(&format!("         {}\n", printable(line)));
+                }
+                match lines.count() {
+                    0 => {}
+                    more => text.push_str(&format!("         and {more} more\n")),
+                }
             }
         }
         text
@@ -38,5 +48,5 @@ pub(crate) fn run(app: &App, _args: &Args) -> Result<(), CommandError> {
         count => format!("{count} rules are broken"),
     };
     Err(CommandError::new(Exit::Store, format!("the database is damaged: {message}"))
-        .hint("`ah db backup` first; `ah db restore FILE` puts an older copy in place"))
+        .hint("`ah db restore FILE` puts a backup in its place and keeps this one"))
 }

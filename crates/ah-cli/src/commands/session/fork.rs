@@ -7,7 +7,7 @@ use crate::error::CommandError;
 pub(crate) struct Args {
     /// The session's id, or the beginning of it
     id: String,
-    /// The last event both share; the newest when absent
+    /// The event of the old session it goes on from; the newest when absent
     #[arg(long, value_name = "SEQ")]
     at: Option<u64>,
     /// Title of the new session; the old one's when absent

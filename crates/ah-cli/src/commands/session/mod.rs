@@ -39,7 +39,7 @@ pub(crate) enum Command {
     Follow(follow::Args),
     /// Move a session's status
     SetStatus(set_status::Args),
-    /// Begin a session that shares another's events up to a point
+    /// Begin a session that goes on from a point of another's log
     Fork(fork::Args),
     /// Give a session another title
     Rename(rename::Args),

@@ -12,7 +12,7 @@
  *
  * ADVERSITY_FULL_AFTER=N, ADVERSITY_FULL_FLAG=FILE: after N writes that make a file longer, or as
  * long as FILE exists, such writes fail as on a full disk; the first of them is cut in half.
- * ADVERSITY_SYNC_FAILS_AFTER=N: after N syncs they fail as on a broken disk.
+ * ADVERSITY_BROKEN_FLAG=FILE: as long as FILE exists, syncs fail as on a broken disk.
  *
  * The -shm file is shared memory, worthless after a power cut, and not recorded. A call that would
  * change a file in a way that is not modelled here ends the program.
@@ -43,10 +43,10 @@ enum record {
 struct file { enum kind kind; uint64_t inode; char path[PATH_MAX]; };
 static struct file *files[FILES_MAX];
 
-static const char *root, *log_path, *full_flag;
+static const char *root, *log_path, *full_flag, *broken_flag;
 static int log_file = -1;
-static long full_after = -1, syncs_fail_after = -1;
-static long growths, syncs, was_full;
+static long full_after = -1;
+static long growths, was_full;
 
 static long number(const char *name) {
     const char *text = getenv(name);
@@ -65,7 +65,7 @@ __attribute__((constructor)) static void start(void) {
     log_path = getenv("ADVERSITY_LOG");
     full_flag = getenv("ADVERSITY_FULL_FLAG");
     full_after = number("ADVERSITY_FULL_AFTER");
-    syncs_fail_after = number("ADVERSITY_SYNC_FAILS_AFTER");
+    broken_flag = getenv("ADVERSITY_BROKEN_FLAG");
     if (root && log_path) {
         log_file = syscall(SYS_openat, AT_FDCWD, log_path, O_WRONLY | O_APPEND | O_CLOEXEC);
         if (log_file < 0) die("cannot open the log");
@@ -232,8 +232,7 @@ int ftruncate64(int fd, off64_t length) { return ftruncate(fd, length); }
 static int sync_any(int fd, long call) {
     struct file *file = find(fd);
     if (!file) return syscall(call, fd);
-    long count = __atomic_fetch_add(&syncs, 1, __ATOMIC_SEQ_CST);
-    if (syncs_fail_after >= 0 && count >= syncs_fail_after) {
+    if (broken_flag && access(broken_flag, F_OK) == 0) {
         errno = EIO;
         return -1;
     }

@@ -25,7 +25,7 @@ pub(super) struct Findings {
     pub(super) damaged: Vec<String>,
 }
 
-/// Cuts the power at `cuts` moments of the run, with three outcomes each.
+/// Cuts the power at `cuts` moments of the run, with four outcomes each.
 pub(super) fn simulate(recording: &Recording, cuts: usize, random: &mut Random) -> Findings {
     let mut findings = Findings::default();
     let mut disk = recording.before.clone();
@@ -37,8 +37,8 @@ pub(super) fn simulate(recording: &Recording, cuts: usize, random: &mut Random) 
             told.hear(record, &recording.writers);
         }
         done = cut;
-        let exception = [Kept::Everything, Kept::AllButOne, Kept::OnlyOne];
-        for kept in [Kept::Durable, Kept::Any, *random.pick(&exception)] {
+        let exception = *random.pick(&[Kept::AllButOne, Kept::OnlyOne]);
+        for kept in [Kept::Durable, Kept::Everything, Kept::Any, exception] {
             let unit_bytes = *random.pick(&[PAGE, SECTOR]);
             let root = tempfile::tempdir().unwrap();
             write_tree(&disk.after_crash(kept, unit_bytes, random), root.path());
@@ -67,22 +67,32 @@ impl Findings {
     }
 }
 
-/// Numbers of records before which the power is cut, ascending: a third after something was said
-/// to the user, a third after something else than a write, a third anywhere, and the end.
+/// Numbers of records before which the power is cut, ascending: a quarter after something was said
+/// to the user, a quarter after a commit was written, a quarter after something else than a write,
+/// the others anywhere and at the end.
 fn moments(records: &[Record], count: usize, random: &mut Random) -> Vec<usize> {
     let after = |is_wanted: fn(&Step) -> bool| -> Vec<usize> {
         let numbered = (1..).zip(records);
         numbered.filter(|(_, record)| is_wanted(&record.step)).map(|(number, _)| number).collect()
     };
     let said = after(|step| matches!(step, Step::Output { .. }));
+    // The page of a frame is written after its header.
+    let commits: Vec<usize> = after(is_commit).into_iter().map(|number| number + 1).collect();
     let turns = after(|step| !matches!(step, Step::Write { .. }));
     let any = after(|_| true);
     let mut moments = vec![records.len()];
     while moments.len() < count {
-        moments.extend([*random.pick(&said), *random.pick(&turns), *random.pick(&any)]);
+        moments.extend([&said, &commits, &turns, &any].map(|kind| *random.pick(kind)));
     }
     moments.sort_unstable();
+    moments.dedup();
     moments
+}
+
+/// Whether it is the header of a frame in the WAL that ends a transaction: 24 bytes, of which the
+/// second four say how long the database is then.
+fn is_commit(step: &Step) -> bool {
+    matches!(step, Step::Write { bytes, .. } if bytes.len() == 24 && bytes[4..8] != [0; 4])
 }
 
 /// Proves that the program goes on from the state below `root` with everything it has promised.
