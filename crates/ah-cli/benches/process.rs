@@ -16,6 +16,8 @@ use rusqlite::Connection;
 
 /// The first argument of the minimal program.
 const MINIMAL: &str = "--minimal-append";
+/// As long as the ids we mint.
+const ID: &str = "019b7ca9-8f2e-7001-a2ee-000000000001";
 const ROUNDS: usize = 400;
 const GOAL: f64 = 1.5;
 
@@ -44,9 +46,9 @@ fn append_minimally(path: &Path) {
     let connection = open(path);
     connection.execute_batch("PRAGMA synchronous = FULL").unwrap();
     let sql = "INSERT INTO events (session_id, seq, ts, type, data) \
-               SELECT 's1', last_seq + 1, '2026-01-01T00:00:00.000Z', 'note', '{\"a\":1}' \
-               FROM sessions WHERE id = 's1'";
-    let advance = "UPDATE sessions SET last_seq = last_seq + 1 WHERE id = 's1'";
+               SELECT '019b7ca9-8f2e-7001-a2ee-000000000001', last_seq + 1, '2026-01-01T00:00:00.000Z', 'note', '{\"a\":1}' \
+               FROM sessions WHERE id = '019b7ca9-8f2e-7001-a2ee-000000000001'";
+    let advance = "UPDATE sessions SET last_seq = last_seq + 1 WHERE id = '019b7ca9-8f2e-7001-a2ee-000000000001'";
     connection.execute_batch(&format!("BEGIN IMMEDIATE; {sql}; {advance}; COMMIT")).unwrap();
 }
 
@@ -54,7 +56,7 @@ fn measure(name: &str, kept_open: bool, json: bool) {
     let directory = tempfile::tempdir().unwrap();
     let sides = [directory.path().join("ours"), directory.path().join("raw")];
     for home in &sides {
-        run(ah(home).args(["session", "create", "--id", "s1", "--agent", "codex"]));
+        run(ah(home).args(["session", "create", "--id", ID, "--agent", "codex"]));
     }
     let databases = sides.clone().map(|home| home.join("state.db"));
     let kept = databases.each_ref().map(|path| {
@@ -64,7 +66,7 @@ fn measure(name: &str, kept_open: bool, json: bool) {
         connection
     });
     let kept = if kept_open { Some(kept) } else { None };
-    let append = ["session", "append", "s1", "--type", "note", "--data", "{\"a\":1}"];
+    let append = ["session", "append", ID, "--type", "note", "--data", "{\"a\":1}"];
     let (mut ours, mut raw) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         ours.push(run(ah(&sides[0]).args(append)));

@@ -47,7 +47,7 @@ pub(crate) fn remote(url: &str) -> NewRepo {
 pub(crate) fn new_session(session: &str) -> NewSession {
     NewSession {
         id: Some(id(session)),
-        ..NewSession::new(repo("/work/harbor"), kind("claude-code"))
+        ..NewSession::new(repo("/srv/harbor"), kind("claude-code"))
     }
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn new_task(prompt: &str) -> NewTask {
         prompt: prompt.to_owned(),
         agents: vec![kind("codex")],
         instances: 1,
-        repo: repo("/work/harbor"),
+        repo: repo("/srv/harbor"),
         runtime: RuntimeSpec::default(),
         workspace: None,
         branch: None,
@@ -106,7 +106,7 @@ pub(crate) fn new_task(prompt: &str) -> NewTask {
 pub(crate) fn draft_fields(description: &str) -> DraftFields {
     DraftFields {
         description: description.to_owned(),
-        repository: "/work/harbor".to_owned(),
+        repository: "/srv/harbor".to_owned(),
         branch: None,
         models: vec!["codex".to_owned()],
     }

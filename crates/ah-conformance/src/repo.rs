@@ -53,7 +53,7 @@ pub async fn clones_of_one_remote_are_apart_and_a_remote_alone_is_one(h: &mut dy
 pub async fn a_session_shows_its_repo_as_it_is_known_now(h: &mut dyn Harness) {
     let mut session = create(h, "s1").await;
     let found =
-        NewRepo { vcs: Vcs::Hg, default_branch: Some("trunk".to_owned()), ..repo("/work/harbor") };
+        NewRepo { vcs: Vcs::Hg, default_branch: Some("trunk".to_owned()), ..repo("/srv/harbor") };
     let row = h.store().put_repo(found.clone()).await.unwrap();
     assert_eq!(session.repo_id, Some(row.id));
     session.repo = found;
@@ -82,7 +82,7 @@ pub async fn a_repo_with_sessions_stays_and_one_without_can_go(h: &mut dyn Harne
     let number = create(h, "s1").await.repo_id.unwrap();
     let refused = refusal(store.remove_repo(number).await);
     assert_eq!(refused, format!("conflict repo {number}"));
-    assert_eq!(store.repo(number).await.unwrap().found, repo("/work/harbor"));
+    assert_eq!(store.repo(number).await.unwrap().found, repo("/srv/harbor"));
 
     store.delete_session(id("s1")).await.unwrap();
     store.remove_repo(number).await.unwrap();

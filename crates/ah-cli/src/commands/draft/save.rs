@@ -13,7 +13,7 @@ pub(crate) struct Args {
     #[arg(long)]
     id: Option<String>,
     /// The prompt so far
-    #[arg(long, value_name = "TEXT", conflicts_with = "prompt_file")]
+    #[arg(long, alias = "description", value_name = "TEXT", conflicts_with = "prompt_file")]
     prompt: Option<String>,
     /// Read the prompt from a file, or stdin for `-`
     #[arg(long, value_name = "FILE")]

@@ -8,7 +8,7 @@ pub(crate) struct Args {
     /// The session's id, or the beginning of it
     id: String,
     /// The event of the old session it goes on from; the newest when absent
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, alias = "at-seq", value_name = "SEQ")]
     at: Option<u64>,
     /// Title of the new session; the old one's when absent
     #[arg(long)]
