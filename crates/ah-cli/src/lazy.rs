@@ -5,6 +5,7 @@
 
 use std::ops::Deref;
 
+use clap::builder::Resettable;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 
 /// Arguments or subcommands defined on demand.
@@ -35,12 +36,19 @@ impl<T: FromArgMatches> FromArgMatches for Lazy<T> {
 
 impl<T: Args> Args for Lazy<T> {
     fn augment_args(command: Command) -> Command {
-        command.defer(T::augment_args)
+        command.defer(|command| keeping_about(command, T::augment_args))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        command.defer(T::augment_args_for_update)
+        command.defer(|command| keeping_about(command, T::augment_args_for_update))
     }
+}
+
+/// Flattened arguments bring the comment of their type, which is not what the verb does.
+fn keeping_about(command: Command, augment: fn(Command) -> Command) -> Command {
+    let (short, long) = (command.get_about().cloned(), command.get_long_about().cloned());
+    let command = augment(command).long_about(long.map_or(Resettable::Reset, Resettable::Value));
+    command.about(short.map_or(Resettable::Reset, Resettable::Value))
 }
 
 impl<T: Subcommand> Subcommand for Lazy<T> {

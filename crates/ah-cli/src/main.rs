@@ -9,6 +9,7 @@ mod detect;
 mod environment;
 mod error;
 mod input;
+mod lazy;
 mod output;
 #[cfg(test)]
 mod reference;

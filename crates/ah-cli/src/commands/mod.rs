@@ -18,54 +18,55 @@ use clap::Subcommand;
 
 use crate::app::App;
 use crate::error::CommandError;
+use crate::lazy::Lazy;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Show what is ready on this machine, and the state of the harbor
-    Up(up::Args),
+    Up(Lazy<up::Args>),
     /// Sessions: conversations of agents, with their events
     #[command(subcommand)]
-    Session(session::Command),
+    Session(Lazy<session::Command>),
     /// Tasks: what you asked agents to do
     #[command(subcommand)]
-    Task(task::Command),
+    Task(Lazy<task::Command>),
     /// Drafts: tasks not sent yet
     #[command(subcommand)]
-    Draft(draft::Command),
+    Draft(Lazy<draft::Command>),
     /// Repositories that sessions work in
     #[command(subcommand)]
-    Repo(repo::Command),
+    Repo(Lazy<repo::Command>),
     /// Workspaces: named groups of sessions on a server
     #[command(subcommand)]
-    Workspace(workspace::Command),
+    Workspace(Lazy<workspace::Command>),
     /// Small values by scope and key
     #[command(subcommand)]
-    Kv(kv::Command),
+    Kv(Lazy<kv::Command>),
     /// Settings and where they come from
     #[command(subcommand)]
-    Config(config::Command),
+    Config(Lazy<config::Command>),
     /// The database file: check, back up, restore
     #[command(subcommand)]
-    Db(db::Command),
+    Db(Lazy<db::Command>),
     /// Bring the database to this version's schema
-    Upgrade(upgrade::Args),
+    Upgrade(Lazy<upgrade::Args>),
     /// Print a completion script for a shell
-    Completions(completions::Args),
+    Completions(Lazy<completions::Args>),
     /// Print the manual page, or write the pages of all commands
-    Man(man::Args),
+    Man(Lazy<man::Args>),
 }
 
 pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
     match command {
         Command::Up(args) => up::run(app, &args),
-        Command::Session(command) => session::run(app, command),
-        Command::Task(command) => task::run(app, command),
-        Command::Draft(command) => draft::run(app, command),
-        Command::Repo(command) => repo::run(app, command),
-        Command::Workspace(command) => workspace::run(app, command),
-        Command::Kv(command) => kv::run(app, command),
-        Command::Config(command) => config::run(app, command),
-        Command::Db(command) => db::run(app, command),
+        Command::Session(Lazy(command)) => session::run(app, command),
+        Command::Task(Lazy(command)) => task::run(app, command),
+        Command::Draft(Lazy(command)) => draft::run(app, command),
+        Command::Repo(Lazy(command)) => repo::run(app, command),
+        Command::Workspace(Lazy(command)) => workspace::run(app, command),
+        Command::Kv(Lazy(command)) => kv::run(app, command),
+        Command::Config(Lazy(command)) => config::run(app, command),
+        Command::Db(Lazy(command)) => db::run(app, command),
         Command::Upgrade(args) => upgrade::run(app, &args),
         Command::Completions(args) => completions::run(app, &args),
         Command::Man(args) => man::run(app, &args),

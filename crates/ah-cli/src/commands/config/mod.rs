@@ -12,21 +12,22 @@ use clap::Subcommand;
 use crate::app::App;
 use crate::config::Layer;
 use crate::error::CommandError;
+use crate::lazy::Lazy;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Show every setting and its layer
-    Show(show::Args),
+    Show(Lazy<show::Args>),
     /// Print the value of a key
-    Get(get::Args),
+    Get(Lazy<get::Args>),
     /// Set a key in a configuration file
-    Set(set::Args),
+    Set(Lazy<set::Args>),
     /// Remove a key from a configuration file
-    Unset(unset::Args),
+    Unset(Lazy<unset::Args>),
     /// Show what every layer says of a key, or what keys there are
-    Explain(explain::Args),
+    Explain(Lazy<explain::Args>),
     /// Show the files that count
-    Path(path::Args),
+    Path(Lazy<path::Args>),
 }
 
 pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {

@@ -11,21 +11,22 @@ use clap::Subcommand;
 
 use crate::app::App;
 use crate::error::CommandError;
+use crate::lazy::Lazy;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Print where the database is
-    Path(path::Args),
+    Path(Lazy<path::Args>),
     /// Prove that the database is sound and name what is wrong
-    Check(check::Args),
+    Check(Lazy<check::Args>),
     /// Copy the database while it is in use, and verify the copy
-    Backup(backup::Args),
+    Backup(Lazy<backup::Args>),
     /// Put a backup in the database's place; what was there is kept
-    Restore(restore::Args),
+    Restore(Lazy<restore::Args>),
     /// Show sizes
-    Stats(stats::Args),
+    Stats(Lazy<stats::Args>),
     /// Give unused space back while the database is in use
-    Compact(compact::Args),
+    Compact(Lazy<compact::Args>),
 }
 
 pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {

@@ -10,19 +10,20 @@ use clap::Subcommand;
 
 use crate::app::App;
 use crate::error::CommandError;
+use crate::lazy::Lazy;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Save a draft and print its id
-    Save(save::Args),
+    Save(Lazy<save::Args>),
     /// List drafts
-    List(list::Args),
+    List(Lazy<list::Args>),
     /// Show one draft
-    Show(show::Args),
+    Show(Lazy<show::Args>),
     /// Remove a draft
-    Delete(delete::Args),
+    Delete(Lazy<delete::Args>),
     /// Send a draft: record it as a task and remove it
-    Launch(launch::Args),
+    Launch(Lazy<launch::Args>),
 }
 
 pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {

@@ -9,17 +9,18 @@ use clap::Subcommand;
 
 use crate::app::App;
 use crate::error::CommandError;
+use crate::lazy::Lazy;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Print a value
-    Get(get::Args),
+    Get(Lazy<get::Args>),
     /// Write a value
-    Set(set::Args),
+    Set(Lazy<set::Args>),
     /// List the pairs of a scope
-    List(list::Args),
+    List(Lazy<list::Args>),
     /// Remove a value
-    Delete(delete::Args),
+    Delete(Lazy<delete::Args>),
 }
 
 pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {

@@ -12,17 +12,18 @@ use clap::Subcommand;
 
 use crate::app::App;
 use crate::error::CommandError;
+use crate::lazy::Lazy;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Show the repository around the current directory, without recording it
-    Detect(detect::Args),
+    Detect(Lazy<detect::Args>),
     /// List the repositories that are known
-    List(list::Args),
+    List(Lazy<list::Args>),
     /// Record a repository
-    Add(add::Args),
+    Add(Lazy<add::Args>),
     /// Forget a repository that has no sessions
-    Remove(remove::Args),
+    Remove(Lazy<remove::Args>),
 }
 
 pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {

@@ -8,15 +8,15 @@ use crate::error::CommandError;
 pub(crate) struct Args {
     /// Its number, path or URL
     #[arg(value_name = "ID|PATH|URL")]
-    repo: String,
+    place: String,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let id = match args.repo.parse() {
+    let id = match args.place.parse() {
         Ok(id) => id,
         Err(_) => {
-            let place = args.repo.as_str();
+            let place = args.place.as_str();
             let absolute = app.current_dir()?.join(place);
             let absolute = absolute.canonicalize().unwrap_or(absolute);
             let found = find(&store, |repo| match repo.found.root_path.as_deref() {

@@ -20,37 +20,38 @@ use clap::Subcommand;
 
 use crate::app::App;
 use crate::error::CommandError;
+use crate::lazy::Lazy;
 
 pub(crate) use self::create::RuntimeArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Begin a session and print its id
-    Create(create::Args),
+    Create(Lazy<create::Args>),
     /// List sessions, most recently active first
-    List(list::Args),
+    List(Lazy<list::Args>),
     /// Show one session
-    Show(show::Args),
+    Show(Lazy<show::Args>),
     /// Append events; acknowledged once they are on disk
-    Append(append::Args),
+    Append(Lazy<append::Args>),
     /// Print a session's events
-    Events(events::Args),
+    Events(Lazy<events::Args>),
     /// Print a session's events and wait for new ones
-    Follow(follow::Args),
+    Follow(Lazy<follow::Args>),
     /// Move a session's status
-    SetStatus(set_status::Args),
+    SetStatus(Lazy<set_status::Args>),
     /// Begin a session that goes on from a point of another's log
-    Fork(fork::Args),
+    Fork(Lazy<fork::Args>),
     /// Give a session another title
-    Rename(rename::Args),
+    Rename(Lazy<rename::Args>),
     /// Keep a session whatever retention says
-    Pin(pin::Args),
+    Pin(Lazy<pin::Args>),
     /// Remove a session with its events, tasks and runs
-    Delete(delete::Args),
+    Delete(Lazy<delete::Args>),
     /// Write a session as a document that can be imported anywhere
-    Export(export::Args),
+    Export(Lazy<export::Args>),
     /// Restore a session from an exported document
-    Import(import::Args),
+    Import(Lazy<import::Args>),
 }
 
 pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {

@@ -8,17 +8,18 @@ use clap::Subcommand;
 
 use crate::app::App;
 use crate::error::CommandError;
+use crate::lazy::Lazy;
 
 pub(crate) use self::create::{DeliveryArgs, print as print_batch};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Record a task: a created session and a pending run for each agent and instance
-    Create(create::Args),
+    Create(Lazy<create::Args>),
     /// List tasks, newest first
-    List(list::Args),
+    List(Lazy<list::Args>),
     /// Show one task
-    Show(show::Args),
+    Show(Lazy<show::Args>),
 }
 
 pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {

@@ -7,13 +7,14 @@ use clap::Subcommand;
 
 use crate::app::App;
 use crate::error::CommandError;
+use crate::lazy::Lazy;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List the workspaces
-    List(list::Args),
+    List(Lazy<list::Args>),
     /// Create a workspace
-    Create(create::Args),
+    Create(Lazy<create::Args>),
 }
 
 pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
