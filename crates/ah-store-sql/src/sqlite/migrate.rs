@@ -7,7 +7,7 @@ use ah_model::Timestamp;
 use ah_store::StoreError;
 use rusqlite::Connection;
 
-use super::backup::copy_database;
+use super::backup::{copy_database, sync_directory};
 use super::error;
 use super::open::{Missing, create_private_file, open, prepare_place};
 use super::queue_lock::QueueLock;
@@ -125,6 +125,9 @@ fn migrate_inside(
     // Another process may have done it while this one waited for the lock.
     let from = identify(connection, path)?;
     let mut upgrade = Upgrade::plan(from);
+    if from == 0 {
+        sync_names_above(path);
+    }
     if from > 0 && from < SCHEMA_VERSION {
         upgrade.backup = Some(back_up(path, from, now)?);
     }
@@ -143,6 +146,14 @@ fn migrate_inside(
         return Err(StoreError::corrupt(what, source));
     }
     Ok(upgrade)
+}
+
+/// Makes the names of a new database's directories durable once more: a process that made one of
+/// them may have been killed before it could. Directories that may not be read are not ours.
+fn sync_names_above(path: &Path) {
+    for name in path.ancestors() {
+        let _ = sync_directory(name);
+    }
 }
 
 fn apply(

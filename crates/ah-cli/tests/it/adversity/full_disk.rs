@@ -45,7 +45,9 @@ fn a_process_outlasts_a_full_disk() {
     let command = shim.watch(&mut command, &home.state()).env("ADVERSITY_FULL_FLAG", flag);
     let output = command.output().unwrap();
     succeeded(&output, "the worker");
-    check(&home, &mut Acked::default(), 0, &output);
+    let mut acked = Acked::default();
+    check(&home, &mut acked, 0, &output);
+    assert_eq!(acked.len(), 10);
 }
 
 #[test]
@@ -62,6 +64,7 @@ fn a_sync_that_fails_is_not_acknowledged() {
     let length = child.stdout.as_mut().unwrap().read(&mut acknowledged).unwrap();
     std::fs::write(&flag, "").unwrap();
     send(1);
+    drop(stdin);
     let output = child.wait_with_output().unwrap();
     let error = failed(&output).expect("the second line cannot be made durable");
     assert!(error.contains("cannot sync"), "{error}");

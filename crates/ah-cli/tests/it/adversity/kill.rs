@@ -15,7 +15,7 @@ use super::random::Random;
 use super::worker;
 use crate::support::Home;
 
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 9;
 const WRITERS: usize = 4;
 /// Kills of a round: writers, first openings, upgrades.
 const WRITER_KILLS: usize = 20;
