@@ -55,8 +55,8 @@ fn postgres_tables(client: &mut Client, schema: &str) -> Tables {
 }
 
 /// A schema made by the migrations, and its tables and indexes.
-fn postgres_schema(url: &str) -> (Tables, Vec<String>) {
-    let schema = format!("schema_{}", std::process::id());
+fn postgres_schema(url: &str, name: &str) -> (Tables, Vec<String>) {
+    let schema = format!("{name}_{}", std::process::id());
     let ids = Ids::new(Box::new(SeededIds::new(1)));
     let options = PostgresOptions { url: url.to_owned(), schema: Some(schema.clone()) };
     SqlStore::connect_postgres(options, CAPABILITIES, Arc::new(SystemClock), ids).unwrap();
@@ -82,7 +82,7 @@ fn both_engines_have_the_same_tables_and_columns() {
     let Some(url) = server_url() else { return };
     let directory = tempfile::tempdir().unwrap();
     let ours = sqlite_tables(&sqlite(directory.path()));
-    let (theirs, _) = postgres_schema(&url);
+    let (theirs, _) = postgres_schema(&url, "compared");
     let names = |tables: &Tables| -> Vec<(String, Vec<(String, bool)>)> {
         let columns = |list: &Vec<(String, String, bool)>| {
             let mut columns: Vec<_> = list.iter().map(|c| (c.0.clone(), c.2)).collect();
@@ -115,7 +115,7 @@ fn the_sqlite_schema_is_the_checked_in_one() {
 #[test]
 fn the_postgres_schema_is_the_checked_in_one() {
     let Some(url) = server_url() else { return };
-    let (tables, indexes) = postgres_schema(&url);
+    let (tables, indexes) = postgres_schema(&url, "snapshot");
     let mut text = String::new();
     for (table, columns) in &tables {
         writeln!(text, "TABLE {table}").unwrap();
