@@ -13,6 +13,7 @@ mod append;
 mod figure;
 mod given;
 mod history;
+mod postgres;
 mod processes;
 mod raw;
 
@@ -29,12 +30,13 @@ fn main() {
     let names: Vec<&String> =
         arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
     let wanted = |name: &str| names.is_empty() || names.iter().any(|n| name.contains(n.as_str()));
-    let benches: [(&str, Bench); 5] = [
+    let benches: [(&str, Bench); 6] = [
         ("append-single", append::single),
         ("append-batch", append::batch),
         ("append-threads", append::threads),
         ("append-processes", processes::run),
         ("history", history::run),
+        ("postgres", postgres::run),
     ];
     for (_, bench) in benches.iter().filter(|(name, _)| wanted(name)) {
         for figure in bench() {
