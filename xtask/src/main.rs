@@ -22,7 +22,9 @@ Usage: cargo xtask COMMAND
 
   test [--only CHECK]... [-- ARGS]   start PostgreSQL, then fmt, clippy, tests, rustdoc;
                                      ARGS go to the test runner (nextest if installed)
-  bench [--json] [ARGS]              run the benches; ARGS (names, --slow-sync) go to them,
+  bench [--json] [NAME]...           run the benches, or those whose name contains one of NAME:
+                                     append-single, append-batch, append-threads,
+                                     append-processes, history, postgres, process;
                                      --json prints one document on stdout
   postgres -- PROGRAM [ARGS]         run PROGRAM beside a private PostgreSQL server
   freeze-migrations                  record the checksums of new migrations
@@ -48,6 +50,11 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         print!("{HELP}");
         return Ok(());
     };
+    let asked = rest.iter().take_while(|argument| *argument != "--");
+    if asked.into_iter().any(|argument| argument == "--help" || argument == "-h") {
+        print!("{HELP}");
+        return Ok(());
+    }
     match command.as_str() {
         "test" => checks::run(rest),
         "bench" => bench::run(rest),
