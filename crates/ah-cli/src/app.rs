@@ -221,11 +221,14 @@ impl App {
     pub(crate) fn store(&self) -> Result<SqlStore, CommandError> {
         let (store, upgrade) = self.open_store()?;
         if let Some(backup) = upgrade.backup {
+            let Upgrade { from, to, dropped, .. } = upgrade;
+            let dropped = match dropped {
+                0 => String::new(),
+                _ => format!("; {dropped} rows that belonged to nothing were left out"),
+            };
+            let kept = backup.display();
             self.output.talk(&format!(
-                "upgraded the database from schema {} to {}; the old one is kept at {}",
-                upgrade.from,
-                upgrade.to,
-                backup.display()
+                "upgraded the database from schema {from} to {to}{dropped}; the old one is kept at {kept}"
             ));
         }
         Ok(store)
@@ -260,7 +263,8 @@ impl App {
         let clock = Arc::new(SystemClock);
         let ids = Ids::new(Box::new(SystemIds));
         if let Some(url) = config.database_url() {
-            let options = PostgresOptions { url: url.to_owned(), schema: None };
+            let mut options = PostgresOptions::new(url);
+            options.busy_timeout = config.busy_timeout();
             let capabilities = Capabilities { workspaces: true };
             return Ok(SqlStore::connect_postgres(options, capabilities, clock, ids)?);
         }

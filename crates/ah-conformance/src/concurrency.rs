@@ -74,6 +74,21 @@ pub async fn of_two_appends_racing_with_one_key_one_is_a_duplicate(h: &mut dyn H
     assert_eq!(log(h, "s1").await.len(), 20);
 }
 
+pub async fn of_appends_racing_behind_one_event_one_wins(h: &mut dyn Harness) {
+    create(h, "s1").await;
+    for end in 0..20 {
+        let answers = race(h, 4, move |store, _| {
+            block_on(store.append_events_after(id("s1"), end, vec![note("0")]))
+        });
+        let (won, lost): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+        assert_eq!(won.len(), 1);
+        for error in lost {
+            assert_eq!(refusal(error), "conflict session s1");
+        }
+    }
+    assert_eq!(log(h, "s1").await.len(), 20);
+}
+
 pub async fn of_racing_creations_of_one_id_one_wins(h: &mut dyn Harness) {
     let answers = race(h, THREADS, |store, thread| {
         let mut new = new_session("s1");

@@ -64,6 +64,30 @@ pub async fn duplicates_within_one_batch_count_too(h: &mut dyn Harness) {
     assert_eq!(done, appended("s1", (3, 4), (1, 1)));
 }
 
+pub async fn an_append_behind_another_event_than_the_newest_is_a_conflict(h: &mut dyn Harness) {
+    create(h, "s1").await;
+    let store = h.store();
+    let batch = vec![note("1"), keyed("2", "k")];
+    let done = store.append_events_after(id("s1"), 0, batch.clone()).await.unwrap();
+    assert_eq!(done, appended("s1", (1, 2), (2, 0)));
+    let before = everything(h).await;
+    for after in [0, 1, 3, u64::MAX] {
+        for event in [note("3"), keyed("2", "k")] {
+            let refused = store.append_events_after(id("s1"), after, vec![event]).await;
+            assert_eq!(refusal(refused), "conflict session s1");
+        }
+    }
+    let refused = store.append_events_after(id("s1"), 0, vec![]).await;
+    assert_eq!(refusal(refused), "invalid number of events", "a value is checked first");
+    let missing = store.append_events_after(id("s2"), 0, batch).await;
+    assert_eq!(refusal(missing), "not-found session s2");
+    assert_eq!(everything(h).await, before);
+
+    let mixed = vec![keyed("2", "k"), note("3")];
+    let done = store.append_events_after(id("s1"), 2, mixed).await.unwrap();
+    assert_eq!(done, appended("s1", (2, 3), (1, 1)));
+}
+
 pub async fn payloads_survive_byte_for_byte(h: &mut dyn Harness) {
     create(h, "s1").await;
     let payloads = [

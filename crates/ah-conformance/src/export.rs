@@ -1,11 +1,16 @@
 //! Export and import: the same bytes again, whole or not at all, and harmless when repeated.
 
-use ah_model::{NewTask, Session, SessionFilter, SessionStatus};
-use ah_store::{ImportReport, Store, StoreError, check_export, export_session, import_session};
+use std::sync::Arc;
+use std::thread;
+
+use ah_model::{ExportedEvent, NewTask, Session, SessionFilter, SessionStatus, Task};
+use ah_store::{
+    ImportReport, Store, StoreError, block_on, check_export, export_session, import_session,
+};
 
 use crate::Harness;
 use crate::given::{
-    append, create, everything, id, keyed, labels, listed, log, new_session, new_task, note,
+    append, create, everything, id, kept, keyed, labels, listed, log, new_session, new_task, note,
     refusal, set_status,
 };
 use crate::harness::oracle;
@@ -112,8 +117,7 @@ pub async fn an_import_cut_short_is_finished_by_the_next(h: &mut dyn Harness) {
     let header = check_export(&mut document.as_bytes()).unwrap();
     h.store().restore_session(header).await.unwrap();
     for event in &whole[..2] {
-        let exported = ah_model::ExportedEvent::from(event.clone());
-        append(h, &session, exported.into()).await;
+        append(h, &session, ExportedEvent::from(event.clone()).into()).await;
     }
     h.reopen().await;
     let done = import(&*h.store(), &document).await.unwrap();
@@ -206,6 +210,102 @@ pub async fn a_session_that_went_on_since_its_export_keeps_its_row(h: &mut dyn H
     let before = everything(h).await;
     assert_eq!(import(&*h.store(), &document).await.unwrap(), report("s1", 0, 1));
     assert_eq!(everything(h).await, before);
+}
+
+pub async fn an_older_export_takes_nothing_back(h: &mut dyn Harness) {
+    create(h, "s1").await;
+    set_status(h, "s1", SessionStatus::Running).await;
+    append(h, "s1", note("1")).await;
+    let document = exported(&*h.store(), "s1").await;
+    h.clock().advance_ms(1_000);
+    set_status(h, "s1", SessionStatus::Succeeded).await;
+    h.store().rename_session(id("s1"), "later".to_owned()).await.unwrap();
+    h.store().pin_session(id("s1"), true).await.unwrap();
+    let before = everything(h).await;
+    assert_eq!(import(&*h.store(), &document).await.unwrap(), report("s1", 0, 1));
+    assert_eq!(everything(h).await, before);
+}
+
+pub async fn an_import_into_a_log_that_went_another_way_is_a_conflict(h: &mut dyn Harness) {
+    let session = lived(h).await;
+    let document = exported(&*h.store(), &session).await;
+    let whole = log(h, &session).await;
+    h.store().delete_session(id(&session)).await.unwrap();
+    let header = check_export(&mut document.as_bytes()).unwrap();
+    h.store().restore_session(header).await.unwrap();
+    for event in &whole[..2] {
+        append(h, &session, ExportedEvent::from(event.clone()).into()).await;
+    }
+    append(h, &session, note("\"live\"")).await;
+    let before = everything(h).await;
+    let refused = refusal(import(&*h.store(), &document).await);
+    assert_eq!(refused, format!("conflict session {session}"));
+    assert_eq!(everything(h).await, before);
+}
+
+/// A document of more events than are imported at once, of a session that is gone.
+async fn long_document(h: &dyn Harness) -> String {
+    create(h, "s1").await;
+    h.store().append_events(id("s1"), vec![note("0"); 1_500]).await.unwrap();
+    let document = exported(&*h.store(), "s1").await;
+    h.store().delete_session(id("s1")).await.unwrap();
+    document
+}
+
+/// Imports while somebody else does `work` after the header and before the first event.
+async fn import_during<T: Send + 'static>(
+    store: Arc<dyn Store>,
+    document: &str,
+    work: impl FnOnce(Arc<dyn Store>) -> T + Send + 'static,
+) -> (Result<ImportReport, StoreError>, T) {
+    let mut work = Some(work);
+    let mut answer = None;
+    let mut progress = |_| {
+        if let Some(work) = work.take() {
+            let store = store.clone();
+            answer = Some(thread::spawn(move || work(store)).join().unwrap());
+        }
+    };
+    let done = import_session(&*store, &mut document.as_bytes(), &mut progress).await;
+    (done, answer.unwrap())
+}
+
+pub async fn an_append_during_an_import_ends_it_and_nothing_interleaves(h: &mut dyn Harness) {
+    let document = long_document(h).await;
+    let live = kept(h, "s1", 1, &note("\"live\""));
+    let append = |store: Arc<dyn Store>| {
+        block_on(store.append_events(id("s1"), vec![note("\"live\"")])).unwrap()
+    };
+    let (refused, _) = import_during(h.store(), &document, append).await;
+    assert_eq!(refusal(refused), "conflict session s1");
+    assert_eq!(log(h, "s1").await, [live]);
+}
+
+pub async fn of_two_imports_at_once_one_ends_and_nothing_is_doubled(h: &mut dyn Harness) {
+    let document = long_document(h).await;
+    let same = document.clone();
+    let other = move |store: Arc<dyn Store>| block_on(import(&*store, &same)).unwrap();
+    let (refused, done) = import_during(h.store(), &document, other).await;
+    assert_eq!(refusal(refused), "conflict session s1");
+    assert_eq!(done, report("s1", 1_500, 0));
+    assert_eq!(exported(&*h.store(), "s1").await, document);
+}
+
+pub async fn more_tasks_than_a_page_are_exported_and_imported(h: &mut dyn Harness) {
+    let batch = h.store().create_task(new_task("do it")).await.unwrap();
+    let session = batch.session_ids[0].to_string();
+    let document = exported(&*h.store(), &session).await;
+    let mut header = check_export(&mut document.as_bytes()).unwrap();
+    let numbered = |n: u32| Task { prompt: n.to_string(), ..header.tasks[0].clone() };
+    header.tasks = (0..1_003).map(numbered).collect();
+    h.store().delete_session(id(&session)).await.unwrap();
+    h.store().restore_session(header.clone()).await.unwrap();
+
+    let document = exported(&*h.store(), &session).await;
+    assert!(check_export(&mut document.as_bytes()).unwrap() == header, "a task is missing");
+    h.store().delete_session(id(&session)).await.unwrap();
+    import(&*h.store(), &document).await.unwrap();
+    assert_eq!(exported(&*h.store(), &session).await, document);
 }
 
 pub async fn more_events_than_a_page_are_exported_and_imported(h: &mut dyn Harness) {

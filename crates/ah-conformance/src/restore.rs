@@ -86,7 +86,8 @@ pub async fn an_absent_session_is_made_as_the_header_says_without_events(h: &mut
 
 pub async fn a_present_session_takes_the_row_and_keeps_its_log(h: &mut dyn Harness) {
     h.store().restore_session(with_task(header("s1"))).await.unwrap();
-    append(h, "s1", note(r#"{"usage":{"outputTokens":4}}"#)).await;
+    let spent = note(r#"{"usage":{"outputTokens":4}}"#);
+    h.store().append_events(id("s1"), vec![spent; 9]).await.unwrap();
     h.store().pin_session(id("s1"), false).await.unwrap();
     let before = h.store().session(id("s1")).await.unwrap();
     assert_ne!(before.last_activity_at, time(5));
@@ -117,6 +118,19 @@ pub async fn a_session_of_another_beginning_refuses_the_header(h: &mut dyn Harne
     assert_eq!(everything(h).await, before);
 }
 
+pub async fn a_present_session_with_another_end_refuses_the_header(h: &mut dyn Harness) {
+    h.store().restore_session(header("s1")).await.unwrap();
+    for held in [0, 8, 10] {
+        while h.store().session(id("s1")).await.unwrap().last_seq < held {
+            append(h, "s1", note("0")).await;
+        }
+        let before = everything(h).await;
+        let refused = h.store().restore_session(header("s1")).await;
+        assert_eq!(refusal(refused), "conflict session s1", "{held} events, the header says 9");
+        assert_eq!(everything(h).await, before);
+    }
+}
+
 pub async fn an_origin_that_is_taken_refuses_the_header(h: &mut dyn Harness) {
     h.store().restore_session(header("s1")).await.unwrap();
     let before = everything(h).await;
@@ -142,8 +156,27 @@ pub async fn links_to_what_is_not_here_are_dropped_but_a_fork_needs_its_stem(h: 
     assert_eq!(refusal(refused), "not-found session stem");
     assert_eq!(everything(h).await, before);
     create(h, "stem").await;
+    h.store().append_events(id("stem"), vec![note("0"); 3]).await.unwrap();
     let made = h.store().restore_session(fork).await.unwrap();
     assert_eq!((made.forked_from, made.parent_session_id), (point, Some(id("s1"))));
+}
+
+pub async fn a_fork_past_the_end_of_its_stem_refuses_the_header(h: &mut dyn Harness) {
+    create(h, "stem").await;
+    append(h, "stem", note("0")).await;
+    let mut fork = header("s1");
+    fork.session.forked_from = Some(Fork { session_id: id("stem"), at_seq: 2 });
+    let before = everything(h).await;
+    let refused = h.store().restore_session(fork.clone()).await;
+    assert!(
+        refused.as_ref().unwrap_err().to_string().contains("session stem"),
+        "the stem is named"
+    );
+    assert_eq!(refusal(refused), "conflict session s1");
+    assert_eq!(everything(h).await, before);
+    append(h, "stem", note("0")).await;
+    let made = h.store().restore_session(fork.clone()).await.unwrap();
+    assert_eq!(made.forked_from, fork.session.forked_from);
 }
 
 pub async fn a_known_workspace_is_kept_where_there_are_workspaces(h: &mut dyn Harness) {

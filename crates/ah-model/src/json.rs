@@ -30,6 +30,8 @@ impl RawJson {
 
     /// Wraps text that a store wrote after parsing it; damaged text is an error.
     pub fn from_stored(text: String) -> Result<Self, Invalid> {
+        // What other programs wrote may hold white space: one value is still one line.
+        let text = without_white_space(&text).unwrap_or(text);
         RawValue::from_string(text)
             .map(Self)
             .map_err(|error| Invalid::new("stored JSON", error.to_string()))

@@ -4,6 +4,8 @@
 pub const ID_BYTES_MAX: usize = 128;
 /// Longest short text: titles, branches, names, reasons.
 pub const SHORT_TEXT_BYTES_MAX: usize = 4 * 1024;
+/// Longest text that an index holds; PostgreSQL takes no index row over 2,704 bytes.
+pub const INDEXED_TEXT_BYTES_MAX: usize = 1024;
 /// Longest prompt or draft description.
 pub const PROMPT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Longest JSON payload of one event.

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::SHORT_TEXT_BYTES_MAX;
+use crate::limits::{INDEXED_TEXT_BYTES_MAX, SHORT_TEXT_BYTES_MAX};
 use crate::text::check_optional;
 use crate::{Invalid, Timestamp};
 
@@ -90,8 +90,8 @@ impl NewRepo {
         if self.root_path.is_none() && self.remote_url.is_none() {
             return Err(Invalid::new("repo", "neither a root path nor a remote URL is given"));
         }
-        check_optional("root path", self.root_path.as_deref(), SHORT_TEXT_BYTES_MAX)?;
-        check_optional("remote URL", self.remote_url.as_deref(), SHORT_TEXT_BYTES_MAX)?;
+        check_optional("root path", self.root_path.as_deref(), INDEXED_TEXT_BYTES_MAX)?;
+        check_optional("remote URL", self.remote_url.as_deref(), INDEXED_TEXT_BYTES_MAX)?;
         check_optional("default branch", self.default_branch.as_deref(), SHORT_TEXT_BYTES_MAX)
     }
 }

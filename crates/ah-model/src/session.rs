@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::SHORT_TEXT_BYTES_MAX;
+use crate::limits::{INDEXED_TEXT_BYTES_MAX, SHORT_TEXT_BYTES_MAX};
 use crate::text::{check_filled, check_optional};
 use crate::{
     AgentKindRef, Invalid, Labels, NewRepo, RuntimeSpec, SessionId, Timestamp, Usage, check_text,
@@ -252,8 +252,8 @@ impl NewSession {
         self.details.check()?;
         check_optional("title", self.title.as_deref(), SHORT_TEXT_BYTES_MAX)?;
         if let Some(origin) = &self.origin {
-            check_filled("source", &origin.source, SHORT_TEXT_BYTES_MAX)?;
-            check_filled("externalId", &origin.external_id, SHORT_TEXT_BYTES_MAX)?;
+            check_filled("source", &origin.source, INDEXED_TEXT_BYTES_MAX)?;
+            check_filled("externalId", &origin.external_id, INDEXED_TEXT_BYTES_MAX)?;
         }
         self.workspace.as_deref().map_or(Ok(()), crate::Workspace::check_name)
     }

@@ -30,6 +30,11 @@ impl Timestamp {
         self.0
     }
 
+    /// The text with `-` for what file names cannot hold everywhere.
+    pub fn file_stamp(self) -> String {
+        self.to_string().replace([':', '.'], "-")
+    }
+
     /// This time less `ms` milliseconds.
     #[must_use]
     pub fn minus_ms(self, ms: i64) -> Self {

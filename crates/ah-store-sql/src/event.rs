@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use ah_model::{
     Appended, Event, EventOrder, EventQuery, NewEvent, SessionId, Timestamp, Usage, limits,
 };
-use ah_store::{EventWatch, Events, StoreError};
+use ah_store::{EventWatch, Events, Kind, StoreError};
 use async_trait::async_trait;
 
 use crate::SqlStore;
 use crate::context::Context;
 use crate::reader::Reader;
 use crate::session;
-use crate::tx::{Column, More, Param, Row, Tx, query_all};
+use crate::tx::{Column, Dialect, More, Param, Row, Tx, query_all, query_first};
 use crate::watch::SqlWatch;
 
 const COLUMNS: &[Column] = &[
@@ -28,9 +28,14 @@ fn append(
     tx: &mut dyn Tx,
     ctx: &Context,
     session: &SessionId,
+    expected: Option<u64>,
     events: &[NewEvent],
 ) -> Result<Appended, StoreError> {
     let before = session::lock(tx, session)?;
+    if let Some(expected) = expected.filter(|expected| *expected != before) {
+        let reason = format!("has {before} events, {expected} were expected");
+        return Err(StoreError::conflict(Kind::Session, session, reason));
+    }
     let plan = Plan::new(before, events, known_keys(tx, session, events)?);
     if !plan.new.is_empty() {
         let now = ctx.now();
@@ -137,6 +142,8 @@ fn padded<'a>(head: &'a str, values: impl Iterator<Item = Param<'a>>) -> Vec<Par
 // A clock that went back does not take the session's activity back.
 const ADVANCE: &str = "UPDATE sessions SET last_seq = $1, \
     last_activity_at = CASE WHEN last_activity_at < $2 THEN $2 ELSE last_activity_at END WHERE id = $3";
+const USAGE: &str = "SELECT input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, \
+    reasoning_tokens FROM sessions WHERE id = $1";
 const ADD_USAGE: &str = "UPDATE sessions SET input_tokens = $1, output_tokens = $2, \
     cache_read_tokens = $3, cache_write_tokens = $4, reasoning_tokens = $5 WHERE id = $6";
 
@@ -153,8 +160,7 @@ fn advance(
     if usage == none {
         return Ok(());
     }
-    let before = session::get(tx, session, session::Access::Read)?.usage;
-    let total = before.plus(usage);
+    let total = usage_of(tx, session)?.plus(usage);
     let params = [
         total.input_tokens.into(),
         total.output_tokens.into(),
@@ -164,6 +170,22 @@ fn advance(
         session.as_str().into(),
     ];
     tx.execute(ADD_USAGE, &params).map(drop)
+}
+
+/// The totals alone: an odd value elsewhere in the row is no reason to refuse an event.
+fn usage_of(tx: &mut dyn Tx, session: &SessionId) -> Result<Usage, StoreError> {
+    let read = |row: &dyn Row| {
+        let row = Reader::new(row);
+        Ok(Usage {
+            input_tokens: row.uint()?,
+            output_tokens: row.uint()?,
+            cache_read_tokens: row.uint()?,
+            cache_write_tokens: row.uint()?,
+            reasoning_tokens: row.uint()?,
+        })
+    };
+    query_first(tx, USAGE, &[session.as_str().into()], read)?
+        .ok_or_else(|| StoreError::not_found(Kind::Session, session))
 }
 
 pub(crate) fn page(
@@ -186,12 +208,17 @@ pub(crate) fn page(
         params.extend(query.types.iter().map(Param::from));
         params.resize(2 + types.next_power_of_two(), last.into());
     }
-    let limit = params.len() + 1;
+    let limit = params.len();
     params.push((query.limit.get() as u64).into());
-    let sql = format!(
-        "SELECT seq, ts, type, data, dedup_key FROM events \
-         WHERE session_id = $1 AND seq > $2{of_type} ORDER BY seq {direction} LIMIT ${limit}"
+    let wanted = format!(
+        "FROM events WHERE session_id = $1 AND seq > $2{of_type} \
+         ORDER BY seq {direction} LIMIT ${}",
+        limit + 1
     );
+    if tx.dialect() == Dialect::Postgres && query.limit.get() > SENT_WHOLE {
+        params[limit] = rows_that_fit(tx, &wanted, &params)?.into();
+    }
+    let sql = format!("SELECT seq, ts, type, data, dedup_key {wanted}");
     let mut events = Vec::new();
     let mut bytes = 0;
     tx.query(&sql, &params, &mut |row| {
@@ -207,6 +234,23 @@ pub(crate) fn page(
         events.reverse();
     }
     Ok(events)
+}
+
+/// PostgreSQL sends every row of a result, read or not: beyond this many, lengths are asked first.
+const SENT_WHOLE: usize = 16;
+
+/// How many of the rows fit a page.
+fn rows_that_fit(tx: &mut dyn Tx, wanted: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+    let (mut rows, mut bytes) = (0, 0);
+    tx.query(&format!("SELECT CAST(octet_length(data) AS bigint) {wanted}"), params, &mut |row| {
+        bytes += row.opt_int(0)?.and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
+        if bytes > limits::PAGE_BYTES_MAX && rows > 0 {
+            return Ok(More::No);
+        }
+        rows += 1;
+        Ok(More::Yes)
+    })?;
+    Ok(rows)
 }
 
 fn read(session: &SessionId, row: &dyn Row) -> Result<Event, StoreError> {
@@ -229,7 +273,17 @@ impl Events for SqlStore {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
-        self.write(move |tx, ctx| append(tx, ctx, &session, &events)).await
+        self.write(move |tx, ctx| append(tx, ctx, &session, None, &events)).await
+    }
+
+    async fn append_events_after(
+        &self,
+        session: SessionId,
+        after: u64,
+        events: Vec<NewEvent>,
+    ) -> Result<Appended, StoreError> {
+        NewEvent::check_batch(&events)?;
+        self.write(move |tx, ctx| append(tx, ctx, &session, Some(after), &events)).await
     }
 
     async fn events(
@@ -249,5 +303,39 @@ impl Events for SqlStore {
         let known = session.clone();
         self.read(move |tx, _| session::last_seq(tx, &known)).await?;
         Ok(Box::new(SqlWatch::new(self.clone(), session, after)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ah_conformance::{SeededIds, TestClock};
+    use ah_model::{NewEvent, NewRepo, NewSession, RawJson, Usage, Vcs};
+    use ah_store::{Capabilities, Events, Ids, Sessions, block_on};
+
+    use super::usage_of;
+    use crate::{SqlStore, SqliteOptions};
+
+    #[test]
+    fn an_odd_value_elsewhere_in_the_row_refuses_no_usage() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = SqliteOptions::new(directory.path().join("state.db"));
+        let ids = Ids::new(Box::new(SeededIds::new(1)));
+        let capabilities = Capabilities { workspaces: false };
+        let clock = Arc::new(TestClock::new());
+        let (store, _) = SqlStore::open_sqlite(options, capabilities, clock, ids).unwrap();
+        let root_path = Some("/r".to_owned());
+        let repo = NewRepo { vcs: Vcs::None, root_path, remote_url: None, default_branch: None };
+        let new = NewSession::new(repo, "codex".parse().unwrap());
+        let id = block_on(store.create_session(new)).unwrap().id;
+        let odd = "UPDATE sessions SET pinned = 'odd', started_at = 'soon'";
+        block_on(store.write(move |tx, _| tx.execute(odd, &[]))).unwrap();
+
+        let data = RawJson::parse("data", r#"{"usage":{"inputTokens":7}}"#, usize::MAX).unwrap();
+        let event = NewEvent { kind: "note".to_owned(), data, dedup_key: None, ts: None };
+        block_on(store.append_events(id.clone(), vec![event; 2])).unwrap();
+        let usage = block_on(store.read(move |tx, _| usage_of(tx, &id))).unwrap();
+        assert_eq!(usage, Usage { input_tokens: 14, ..Usage::default() });
     }
 }

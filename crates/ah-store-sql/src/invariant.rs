@@ -59,6 +59,16 @@ const RULES: &[Rule] = &[
               WHERE (status IN ('succeeded', 'failed', 'cancelled')) <> (ended_at IS NOT NULL)",
     },
     Rule {
+        text: "a repository has a known version control system",
+        sql: "SELECT 'repo ' || id || ': vcs ' || vcs FROM repos WHERE vcs NOT IN \
+              ('git', 'hg', 'jj', 'bzr', 'fossil', 'pijul', 'svn', 'none')",
+    },
+    Rule {
+        text: "a runtime has a known type",
+        sql: "SELECT 'runtime ' || id || ': type ' || type FROM runtimes \
+              WHERE type NOT IN ('local', 'devcontainer', 'disabled')",
+    },
+    Rule {
         text: "a run has a status of the state machine",
         sql: "SELECT 'run ' || id || ': status ' || status FROM runs WHERE status NOT IN \
               ('pending', 'claimed', 'running', 'stopping', 'completed', 'failed', 'stopped')",
@@ -81,6 +91,18 @@ const SQLITE_RULES: &[Rule] = &[
         text: "every reference leads to a row",
         sql: "SELECT \"table\" || ' row ' || coalesce(rowid, '?') || ' refers to a missing row of ' || parent \
               FROM pragma_foreign_key_check",
+    },
+    Rule {
+        text: "labels of sessions are JSON",
+        sql: "SELECT 'session ' || id || ': labels are not JSON' FROM sessions \
+              WHERE NOT json_valid(labels)",
+    },
+    Rule {
+        text: "numbers of sessions are numbers",
+        sql: "SELECT 'session ' || id || ': a number is not one' FROM sessions \
+              WHERE typeof(coalesce(pid_agent, 0)) <> 'integer' \
+              OR typeof(coalesce(mux_window, 0)) <> 'integer' \
+              OR typeof(coalesce(exit_code, 0)) <> 'integer'",
     },
     Rule {
         text: "payloads of events are JSON",

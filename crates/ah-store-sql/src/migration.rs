@@ -62,11 +62,13 @@ pub struct Upgrade {
     pub steps: Vec<String>,
     /// Where the data was copied to before.
     pub backup: Option<std::path::PathBuf>,
+    /// Rows left out because what they belong to is gone; the backup has them.
+    pub dropped: u64,
 }
 
 impl Upgrade {
     pub(crate) fn plan(from: i64) -> Self {
         let steps = pending(from).map(|step| format!("{}__{}", step.version, step.name)).collect();
-        Self { from, to: SCHEMA_VERSION, steps, backup: None }
+        Self { from, to: SCHEMA_VERSION, steps, backup: None, dropped: 0 }
     }
 }

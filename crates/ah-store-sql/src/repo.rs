@@ -1,6 +1,6 @@
 //! Repositories in SQL.
 
-use ah_model::{NewRepo, Page, PageRequest, Repo};
+use ah_model::{NewRepo, Page, PageRequest, Repo, Vcs};
 use ah_store::{Kind, Repos, StoreError};
 use async_trait::async_trait;
 
@@ -72,10 +72,10 @@ fn read(row: &dyn Row) -> Result<Repo, StoreError> {
     Ok(Repo { id: row.int()?, found: read_found(&row)?, created_at: row.time()? })
 }
 
-/// The columns vcs, root_path, remote_url, default_branch.
+/// The columns vcs, root_path, remote_url, default_branch. A system nobody knows is none.
 pub(crate) fn read_found(row: &Reader<'_>) -> Result<NewRepo, StoreError> {
     Ok(NewRepo {
-        vcs: row.parse()?,
+        vcs: row.text()?.parse().unwrap_or(Vcs::None),
         root_path: row.opt_text()?,
         remote_url: row.opt_text()?,
         default_branch: row.opt_text()?,

@@ -1,6 +1,6 @@
 //! Runtimes in SQL.
 
-use ah_model::{Page, PageRequest, RawJson, Runtime, RuntimeSpec};
+use ah_model::{Page, PageRequest, RawJson, Runtime, RuntimeSpec, RuntimeType};
 use ah_store::{Runtimes, StoreError};
 use async_trait::async_trait;
 
@@ -43,13 +43,15 @@ fn put(
 const LIST: &str = "SELECT id, type, devcontainer_path, metadata FROM runtimes \
     WHERE id > $1 ORDER BY id LIMIT $2";
 
+/// The columns type and devcontainer_path. A type nobody knows executes nothing.
+pub(crate) fn read_spec(row: &Reader<'_>) -> Result<RuntimeSpec, StoreError> {
+    let kind = row.text()?.parse().unwrap_or(RuntimeType::Disabled);
+    Ok(RuntimeSpec { kind, devcontainer_path: row.opt_text()? })
+}
+
 fn read(row: &dyn Row) -> Result<Runtime, StoreError> {
     let row = Reader::new(row);
-    Ok(Runtime {
-        id: row.int()?,
-        spec: RuntimeSpec { kind: row.parse()?, devcontainer_path: row.opt_text()? },
-        metadata: row.opt_json()?,
-    })
+    Ok(Runtime { id: row.int()?, spec: read_spec(&row)?, metadata: row.opt_json()? })
 }
 
 #[async_trait]

@@ -18,6 +18,17 @@ pub trait Events {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError>;
 
+    /// As [`append_events`](Self::append_events), but only behind the event `after`: a conflict
+    /// that changes nothing when the session's newest seq is another.
+    ///
+    /// For a writer that continues a log it has read, so two of them never interleave.
+    async fn append_events_after(
+        &self,
+        session: SessionId,
+        after: u64,
+        events: Vec<NewEvent>,
+    ) -> Result<Appended, StoreError>;
+
     /// Events of a session in ascending order; a page may end early when its payloads are large,
     /// but is empty only when nothing matches.
     async fn events(&self, session: SessionId, query: EventQuery)

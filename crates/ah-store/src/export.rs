@@ -5,7 +5,7 @@ use std::io::{BufRead, Write};
 use ah_model::{
     EXPORT_FORMAT, EXPORT_VERSION, Event, EventQuery, ExportDigest, ExportError, ExportFooter,
     ExportHeader, ExportLine, ExportedEvent, Invalid, NewEvent, PageLimit, PageRequest, Session,
-    SessionId, TaskFilter, limits, parse_export_line,
+    SessionId, Task, TaskFilter, limits, parse_export_line,
 };
 use serde::Serialize;
 
@@ -23,10 +23,7 @@ pub async fn export_session(
     out: &mut (dyn Write + Send),
 ) -> Result<u64, StoreError> {
     let session = store.session(id.clone()).await?;
-    let filter = TaskFilter { session_id: Some(id.clone()), ..TaskFilter::default() };
-    let page = PageRequest { limit: PageLimit::MAX, cursor: None };
-    let mut tasks = store.list_tasks(filter, page).await?.items;
-    tasks.reverse();
+    let tasks = tasks_of(store, id).await?;
     let last_seq = session.last_seq;
     let mut document = Document { out, digest: ExportDigest::default() };
     document.line(&ExportHeader::new(session, tasks))?;
@@ -48,6 +45,23 @@ pub async fn export_session(
     }
     document.finish(last_seq)?;
     Ok(last_seq)
+}
+
+/// Every task of the session, oldest first.
+async fn tasks_of(store: &dyn Store, id: &SessionId) -> Result<Vec<Task>, StoreError> {
+    let filter = TaskFilter { session_id: Some(id.clone()), ..TaskFilter::default() };
+    let mut request = PageRequest { limit: PageLimit::MAX, cursor: None };
+    let mut tasks = Vec::new();
+    loop {
+        let page = store.list_tasks(filter.clone(), request).await?;
+        tasks.extend(page.items);
+        if page.next_cursor.is_none() {
+            break;
+        }
+        request = PageRequest { limit: PageLimit::MAX, cursor: page.next_cursor };
+    }
+    tasks.reverse();
+    Ok(tasks)
 }
 
 struct Document<'a> {
@@ -137,7 +151,8 @@ fn check_count(
 }
 
 /// Restores a document that [`check_export`] has passed. Doing it again, or after a crash half
-/// way, adds only what is missing; a session of that id with other events is a conflict.
+/// way, adds only what is missing; a session of that id with other events, or one that somebody
+/// else appends to meanwhile, is a conflict.
 pub async fn import_session(
     store: &dyn Store,
     input: &mut (dyn BufRead + Send),
@@ -163,8 +178,8 @@ pub async fn import_session(
     }
     import.batch(batch).await?;
     let present = header.session.last_seq.saturating_sub(import.imported);
-    // A session that went on since the export keeps its own, newer row.
-    if import.held <= header.session.last_seq {
+    // A session that had every event keeps its own row, which may be newer than the document's.
+    if import.imported > 0 {
         store.restore_session(header).await?;
     }
     Ok(ImportReport { session_id: import.session, imported: import.imported, present })
@@ -193,12 +208,13 @@ impl Import<'_> {
     async fn batch(&mut self, mut events: Vec<ExportedEvent>) -> Result<(), StoreError> {
         let new = events.split_off(events.partition_point(|event| event.seq <= self.held));
         self.compare(events).await?;
-        if new.is_empty() {
+        let Some(first) = new.first() else {
             return Ok(());
-        }
+        };
+        let after = first.seq.saturating_sub(1);
         let count = new.len() as u64;
         let new: Vec<NewEvent> = new.into_iter().map(NewEvent::from).collect();
-        let done = self.store.append_events(self.session.clone(), new).await?;
+        let done = self.store.append_events_after(self.session.clone(), after, new).await?;
         if done.appended != count {
             return Err(self.differs(done.first_seq));
         }

@@ -63,6 +63,8 @@ pub trait Sessions {
     /// Brings a session's row to what an export says, creating it without events when absent.
     ///
     /// An import calls it before the events, so they have a session, and after them, because
-    /// appending moved the row on. A session of that id with another beginning is a conflict.
+    /// appending moved the row on. A session of that id with another beginning, or whose newest
+    /// seq is not the header's, is a conflict: what the header says is not about its log. So is a
+    /// fork at a seq that the session forked from has not reached.
     async fn restore_session(&self, header: ExportHeader) -> Result<Session, StoreError>;
 }

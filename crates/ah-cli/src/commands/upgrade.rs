@@ -21,6 +21,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
         "to": upgrade.to,
         "steps": upgrade.steps,
         "backup": upgrade.backup,
+        "dropped": upgrade.dropped,
         "dryRun": args.dry_run,
     });
     app.output.result(&answer, |_| describe(&upgrade, args.dry_run))

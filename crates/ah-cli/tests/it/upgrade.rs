@@ -124,7 +124,8 @@ fn a_database_of_version_two_is_upgraded_when_asked() {
     let before = std::fs::read(home.database()).unwrap();
     let dry = home.json(&["upgrade", "--dry-run"]);
     let expected = json!({
-        "from": 2, "to": 3, "steps": ["3__logs_and_lineage"], "backup": null, "dryRun": true,
+        "from": 2, "to": 3, "steps": ["3__logs_and_lineage"], "backup": null, "dropped": 0,
+        "dryRun": true,
     });
     assert_eq!(dry, expected);
     let text = home.human(&["upgrade", "--dry-run"]);
@@ -136,11 +137,13 @@ fn a_database_of_version_two_is_upgraded_when_asked() {
     let done = home.json(&["upgrade"]);
     let [backup] = &backups(&home)[..] else { panic!("one backup") };
     let expected = json!({
-        "from": 2, "to": 3, "steps": ["3__logs_and_lineage"], "backup": backup, "dryRun": false,
+        "from": 2, "to": 3, "steps": ["3__logs_and_lineage"], "backup": backup, "dropped": 0,
+        "dryRun": false,
     });
     assert_eq!(done, expected);
     everything_is_readable(&home);
-    let again = json!({ "from": 3, "to": 3, "steps": [], "backup": null, "dryRun": false });
+    let again =
+        json!({ "from": 3, "to": 3, "steps": [], "backup": null, "dropped": 0, "dryRun": false });
     assert_eq!(home.json(&["upgrade"]), again);
     assert_eq!(home.human(&["upgrade"]), "the database is at schema 3, nothing to do\n");
 }

@@ -6,7 +6,7 @@ use ah_model::{
     Appended, Event, EventOrder, EventQuery, NewEvent, PageLimit, SessionId, Timestamp, Usage,
     limits,
 };
-use ah_store::{EventWatch, Events, StoreError};
+use ah_store::{EventWatch, Events, Kind, StoreError};
 use async_trait::async_trait;
 use tokio::sync::watch;
 
@@ -21,6 +21,23 @@ impl Events for ModelStore {
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
         self.write(|rows, door| rows.append_events(&session, events, door.now()))
+    }
+
+    async fn append_events_after(
+        &self,
+        session: SessionId,
+        after: u64,
+        events: Vec<NewEvent>,
+    ) -> Result<Appended, StoreError> {
+        NewEvent::check_batch(&events)?;
+        self.write(|rows, door| {
+            let end = rows.row(&session)?.last_seq;
+            if end != after {
+                let reason = format!("has {end} events, {after} were expected");
+                return Err(StoreError::conflict(Kind::Session, &session, reason));
+            }
+            rows.append_events(&session, events, door.now())
+        })
     }
 
     async fn events(

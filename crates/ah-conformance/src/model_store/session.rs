@@ -99,13 +99,15 @@ impl Sessions for ModelStore {
             let id = header.session.id.clone();
             match rows.sessions.get(&id) {
                 None => rows.insert_restored(header, door)?,
-                Some(known) if known.created_at == header.session.created_at => {
-                    rows.overwrite(header.session)?;
-                }
-                Some(_) => {
+                Some(known) if known.created_at != header.session.created_at => {
                     let reason = "is another session of that id, created at another time";
                     return Err(StoreError::conflict(Kind::Session, id, reason));
                 }
+                Some(known) if known.last_seq != header.session.last_seq => {
+                    let reason = "has another number of events than the header says";
+                    return Err(StoreError::conflict(Kind::Session, id, reason));
+                }
+                Some(_) => rows.overwrite(header.session)?,
             }
             rows.shown(&id)
         })
@@ -175,10 +177,14 @@ impl Rows {
     /// fork cannot stand without the log it shares.
     fn insert_restored(&mut self, header: ExportHeader, door: &Door) -> Result<(), StoreError> {
         let mut session = header.session;
-        if let Some(fork) = &session.forked_from {
-            self.row(&fork.session_id)?;
-        }
         self.check_origin(session.origin.as_ref())?;
+        if let Some(fork) = &session.forked_from {
+            let stem = self.row(&fork.session_id)?;
+            if fork.at_seq > stem.last_seq {
+                let reason = format!("was forked past the end of session {}", stem.id);
+                return Err(StoreError::conflict(Kind::Session, &session.id, reason));
+            }
+        }
         session.parent_session_id.take_if(|id| self.row(id).is_err());
         session.workspace.take_if(|name| !self.knows_workspace(name));
         let repo = self.put_repo(session.repo.clone(), door.now());

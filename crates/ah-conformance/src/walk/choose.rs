@@ -3,7 +3,7 @@
 
 use ah_model::{
     AgentKindRef, BatchId, Cursor, Delivery, DraftFields, DraftId, EventOrder, EventQuery, Exit,
-    ExportHeader, KvEntry, Labels, NewEvent, NewRepo, NewRun, NewSession, NewTask, Origin,
+    ExportHeader, Fork, KvEntry, Labels, NewEvent, NewRepo, NewRun, NewSession, NewTask, Origin,
     PageLimit, RawJson, RunId, RunKind, RuntimeSpec, RuntimeType, Session, SessionFilter,
     SessionId, SessionStatus, StatusChange, Task, TaskFilter, Timestamp, Vcs,
 };
@@ -66,7 +66,7 @@ impl<'a> Chooser<'a> {
     /// One flat table, the frequent first.
     pub(super) fn operation(&mut self) -> Operation {
         use Operation as Op;
-        match self.random.below(52) {
+        match self.random.below(54) {
             0..=6 => Op::AppendEvents(self.session_id(), self.events()),
             7..=10 => Op::CreateSession(Box::new(self.new_session())),
             11..=13 => Op::SetSessionStatus(self.session_id(), self.status_change()),
@@ -107,6 +107,7 @@ impl<'a> Chooser<'a> {
             47 => Op::KvGet(self.scope(), self.text()),
             48 | 49 => Op::KvSet(self.pair()),
             50 => Op::KvDelete(self.scope(), self.text()),
+            51 | 52 => self.append_after(),
             _ => self.other_list(),
         }
     }
@@ -284,8 +285,13 @@ impl<'a> Chooser<'a> {
         let known = self.sessions.iter().find(|session| session.id == id).cloned();
         let mut session = known.unwrap_or_else(|| {
             let elsewhere = Timestamp::from_unix_ms(1_000_000);
-            Session::created(self.new_session(), id, 0, elsewhere)
+            let forked_from = self.random.one_in(3).then(|| self.fork_point());
+            let created = Session::created(self.new_session(), id, 0, elsewhere);
+            Session { forked_from, ..created }
         });
+        if self.random.one_in(6) {
+            session.last_seq = self.random.below(4);
+        }
         if self.random.one_in(8) {
             session.created_at = self.time();
         }
@@ -302,9 +308,25 @@ impl<'a> Chooser<'a> {
         ExportHeader::new(session, tasks)
     }
 
+    fn fork_point(&mut self) -> Fork {
+        Fork { session_id: self.session_id(), at_seq: self.random.below(4) }
+    }
+
     fn events(&mut self) -> Vec<NewEvent> {
         let count = self.random.pick(&[0, 1, 1, 1, 2, 3, 4]);
         (0..count).map(|_| self.event()).collect()
+    }
+
+    /// Mostly behind the newest event, sometimes anywhere.
+    fn append_after(&mut self) -> Operation {
+        let id = self.session_id();
+        let known = self.sessions.iter().find(|session| session.id == id);
+        let end = known.map_or(0, |session| session.last_seq);
+        let after = match self.random.one_in(3) {
+            true => self.random.pick(&[0, 1, 2, end + 1, u64::MAX]),
+            false => end,
+        };
+        Operation::AppendEventsAfter(id, after, self.events())
     }
 
     fn event(&mut self) -> NewEvent {

@@ -41,6 +41,7 @@ pub(super) enum Operation {
     DeleteSession(SessionId),
     RestoreSession(Box<ExportHeader>),
     AppendEvents(SessionId, Vec<NewEvent>),
+    AppendEventsAfter(SessionId, u64, Vec<NewEvent>),
     Events(SessionId, EventQuery),
     /// Opens a watch; reads from it only where something is stored, for it waits otherwise.
     WatchEvents(SessionId, u64, Stored),
@@ -93,6 +94,7 @@ impl Operation {
             | Self::DeleteSession(_)
             | Self::RestoreSession(_)
             | Self::AppendEvents(..)
+            | Self::AppendEventsAfter(..)
             | Self::Events(..)
             | Self::WatchEvents(..)
             | Self::CreateRun(_)

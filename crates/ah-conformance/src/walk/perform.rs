@@ -85,6 +85,9 @@ async fn perform(
         Op::DeleteSession(id) => json!(store.delete_session(names.id(&id)).await?),
         Op::RestoreSession(given) => json!(store.restore_session(header(*given, names)).await?),
         Op::AppendEvents(id, events) => json!(store.append_events(names.id(&id), events).await?),
+        Op::AppendEventsAfter(id, after, events) => {
+            json!(store.append_events_after(names.id(&id), after, events).await?)
+        }
         Op::Events(id, query) => {
             let events = store.events(names.id(&id), query).await?;
             events.iter().map(event).collect()

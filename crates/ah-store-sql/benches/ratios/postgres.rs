@@ -43,7 +43,8 @@ impl Drop for Bench {
 impl Bench {
     fn new(url: String) -> Self {
         let schema = format!("bench_{}", std::process::id());
-        let options = PostgresOptions { url: url.clone(), schema: Some(schema.clone()) };
+        let options =
+            PostgresOptions { schema: Some(schema.clone()), ..PostgresOptions::new(url.clone()) };
         let ids = Ids::new(Box::new(SystemIds));
         let capabilities = Capabilities { workspaces: true };
         let clock = Arc::new(SystemClock);

@@ -23,10 +23,7 @@ pub(crate) fn migrate(
     if found == SCHEMA_VERSION {
         return Ok(Upgrade::plan(found));
     }
-    if found > SCHEMA_VERSION {
-        let what = "the PostgreSQL database".to_owned();
-        return Err(StoreError::Newer { what, found, supported: SCHEMA_VERSION });
-    }
+    refuse_newer(found)?;
     transaction.batch_execute(LOCK).map_err(failed)?;
     if let Some(schema) = schema {
         let name = schema.replace('"', "\"\"");
@@ -35,9 +32,18 @@ pub(crate) fn migrate(
     }
     // Another process may have done it while this one waited for the lock.
     let found = version(&mut transaction).map_err(failed)?;
+    refuse_newer(found)?;
     apply(&mut transaction, found, now).map_err(failed)?;
     transaction.commit().map_err(failed)?;
     Ok(Upgrade::plan(found))
+}
+
+fn refuse_newer(found: i64) -> Result<(), StoreError> {
+    if found <= SCHEMA_VERSION {
+        return Ok(());
+    }
+    let what = "the PostgreSQL database".to_owned();
+    Err(StoreError::Newer { what, found, supported: SCHEMA_VERSION })
 }
 
 fn version(transaction: &mut Transaction<'_>) -> Result<i64, postgres::Error> {

@@ -7,6 +7,8 @@ mod migrate;
 mod pool;
 mod tx;
 
+use std::time::Duration;
+
 use ah_model::Timestamp;
 use ah_store::StoreError;
 use postgres::{Client, Config, NoTls};
@@ -25,33 +27,49 @@ pub struct PostgresOptions {
     pub url: String,
     /// The schema the tables are in; the connection's default when absent.
     pub schema: Option<String>,
+    /// How long a write waits for others' locks before it gives up as busy.
+    pub busy_timeout: Duration,
 }
+
+impl PostgresOptions {
+    /// The database at `url` with the usual settings.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self { url: url.into(), schema: None, busy_timeout: Duration::from_secs(10) }
+    }
+}
+
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Everything needed to connect once more.
 #[derive(Clone)]
 pub(crate) struct Address {
     config: Config,
     schema: Option<String>,
+    busy_timeout: Duration,
 }
 
 impl Address {
     fn new(options: PostgresOptions) -> Result<Self, StoreError> {
-        let config: Config = options
+        let mut config: Config = options
             .url
             .parse()
             .map_err(|error| StoreError::backend("read the database URL", error_text(&error)))?;
-        Ok(Self { config, schema: options.schema })
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        Ok(Self { config, schema: options.schema, busy_timeout: options.busy_timeout })
     }
 
     fn connect(&self) -> Result<Client, StoreError> {
         let mut client =
             self.config.connect(NoTls).map_err(|error| error::map(error, "connect"))?;
+        let mut settings = format!("SET lock_timeout = {};", self.busy_timeout.as_millis());
         if let Some(schema) = &self.schema {
             let name = schema.replace('"', "\"\"");
-            client
-                .batch_execute(&format!("SET search_path TO \"{name}\""))
-                .map_err(|error| error::map(error, "connect"))?;
+            settings.push_str(&format!("SET search_path TO \"{name}\""));
         }
+        client.batch_execute(&settings).map_err(|error| error::map(error, "connect"))?;
         Ok(client)
     }
 

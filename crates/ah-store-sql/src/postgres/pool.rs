@@ -72,10 +72,11 @@ impl Pool {
         let (answer, answered) = oneshot::channel();
         {
             let mut queue = self.shared.queue();
-            queue.waiting.push_back(Waiting { job, isolation, answer });
-            if queue.waiting.len() > queue.idle {
+            // The thread first: a write that is answered with its failure must not be done later.
+            if queue.waiting.len() >= queue.idle {
                 self.add_thread()?;
             }
+            queue.waiting.push_back(Waiting { job, isolation, answer });
         }
         self.shared.changed.notify_one();
         answered
@@ -195,16 +196,20 @@ impl Worker {
     }
 
     fn attempt(&mut self, job: &mut Job, isolation: Isolation) -> Result<(), StoreError> {
-        for _ in 1..ATTEMPTS_MAX {
+        let mut reconnected = false;
+        for _ in 0..ATTEMPTS_MAX {
             match self.transact(job, isolation)? {
                 Attempt::Done(done) => return done,
                 Attempt::LostRace => {}
+                Attempt::NotBegun(error) if reconnected => return Err(error),
+                // An idle connection may have died unnoticed; nothing was sent on it.
+                Attempt::NotBegun(_) => {
+                    reconnected = true;
+                    self.client = None;
+                }
             }
         }
-        match self.transact(job, isolation)? {
-            Attempt::Done(done) => done,
-            Attempt::LostRace => Err(StoreError::Busy { retry_after: Duration::from_millis(100) }),
-        }
+        Err(StoreError::Busy { retry_after: Duration::from_millis(100) })
     }
 
     fn transact(&mut self, job: &mut Job, isolation: Isolation) -> Result<Attempt, StoreError> {
@@ -214,13 +219,16 @@ impl Worker {
         };
         let failed = |error| error::map(error, "use");
         let builder = client.build_transaction();
-        let mut transaction = match isolation {
+        let started = match isolation {
             Isolation::Read => {
                 builder.isolation_level(IsolationLevel::RepeatableRead).read_only(true).start()
             }
             Isolation::Write => builder.start(),
-        }
-        .map_err(failed)?;
+        };
+        let mut transaction = match started {
+            Ok(transaction) => transaction,
+            Err(error) => return Ok(Attempt::NotBegun(failed(error))),
+        };
         let mut tx = PostgresTx { transaction: &mut transaction, statements, lost_race: false };
         let done = job(&mut tx);
         let lost_race = tx.lost_race;
@@ -241,4 +249,5 @@ impl Worker {
 enum Attempt {
     Done(Result<(), StoreError>),
     LostRace,
+    NotBegun(StoreError),
 }

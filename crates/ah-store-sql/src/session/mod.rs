@@ -181,6 +181,10 @@ fn restore(tx: &mut dyn Tx, ctx: &Context, header: &ExportHeader) -> Result<Sess
             let reason = format!("is another session, created {}", known.created_at);
             Err(StoreError::conflict(Kind::Session, &wanted.id, reason))
         }
+        Some(known) if known.last_seq != wanted.last_seq => {
+            let reason = format!("has {} events, the header {}", known.last_seq, wanted.last_seq);
+            Err(StoreError::conflict(Kind::Session, &wanted.id, reason))
+        }
         Some(known) => {
             row::overwrite(tx, wanted)?;
             get(tx, &known.id, Access::Read)
@@ -197,7 +201,12 @@ fn restore_absent(
     let mut session = header.session.clone();
     refuse_taken(tx, &session.id, session.origin.as_ref())?;
     if let Some(fork) = &session.forked_from {
-        last_seq(tx, &fork.session_id)?;
+        let end = lock(tx, &fork.session_id)?;
+        if fork.at_seq > end {
+            let Fork { session_id: stem, at_seq } = fork;
+            let reason = format!("was forked at {at_seq} of session {stem}, which ends at {end}");
+            return Err(StoreError::conflict(Kind::Session, &session.id, reason));
+        }
     }
     session.parent_session_id = known_parent(tx, session.parent_session_id.take())?;
     session.workspace = match session.workspace.take() {

@@ -1,13 +1,14 @@
 //! The wide row of a session: read with its repository, kind, runtime and workspace joined in.
 
 use ah_model::{
-    AgentKindRef, Exit, Fork, Labels, Origin, RawJson, RuntimeSpec, Session, SessionDetails,
-    SessionStatus, Usage,
+    AgentKindRef, Exit, Fork, Labels, Origin, RawJson, Session, SessionDetails, SessionStatus,
+    Usage,
 };
 use ah_store::StoreError;
 
 use crate::reader::Reader;
 use crate::repo::read_found;
+use crate::runtime::read_spec;
 use crate::tx::{Param, Row, Tx, query_first};
 use crate::{agent_kind, runtime, workspace};
 
@@ -44,7 +45,7 @@ pub(super) fn read(row: &dyn Row) -> Result<Session, StoreError> {
         agent: AgentKindRef { name: row.text()?, version: row.text()? },
         repo_id: row.opt_int()?,
         repo: read_found(&row)?,
-        runtime: RuntimeSpec { kind: row.parse()?, devcontainer_path: row.opt_text()? },
+        runtime: read_spec(&row)?,
         workspace: row.opt_text()?,
         labels: row.text()?.parse().unwrap_or_default(),
         pinned: row.bool()?,

@@ -26,6 +26,7 @@ pub(crate) fn copy_database(source: &Path, target: &Path) -> Result<(), StoreErr
     if done.is_err() {
         // The copy is worthless; what stays in the way of the next try is removed.
         let _ = fs::remove_file(&partial);
+        let _ = fs::remove_file(beside(&partial, "-journal"));
     }
     done
 }
@@ -42,6 +43,9 @@ fn copy(source: &Path, partial: &Path) -> Result<(), StoreError> {
     let from = open(source, Missing::Refuse, BUSY)?;
     let mut to = open(partial, Missing::Create, BUSY)?;
     let map = |error| error::map(error, partial, "write backup");
+    // One snapshot for the whole copy: without it SQLite begins anew at every commit of others.
+    let hold = "BEGIN; SELECT count(*) FROM sqlite_schema";
+    from.execute_batch(hold).map_err(|error| error::map(error, source, "read"))?;
     {
         let backup = Backup::new(&from, &mut to).map_err(map)?;
         backup.run_to_completion(STEP_PAGES, Duration::ZERO, None).map_err(map)?;

@@ -139,8 +139,7 @@ pub fn restore_sqlite(
     verify(&from, source)?;
     let lock = migrate::prepare_lock(path)?;
     let _turn = lock.take_within(BUSY)?;
-    let stamp = now.to_string().replace([':', '.'], "-");
-    let kept = set_aside(path, &stamp)?;
+    let kept = set_aside(path, &now.file_stamp())?;
     overwrite(&from, path)?;
     Ok(kept)
 }
@@ -156,9 +155,9 @@ fn set_aside(path: &Path, stamp: &str) -> Result<Option<PathBuf>, StoreError> {
         _ => copy_database(path, &copy).map(|()| Some(copy)),
     });
     match sound {
-        Ok(copy) => Ok(copy),
-        Err(StoreError::Busy { retry_after }) => Err(StoreError::Busy { retry_after }),
-        Err(_) => move_aside(path, stamp).map(Some),
+        Err(StoreError::Corrupt { .. }) => move_aside(path, stamp).map(Some),
+        // A full disk, a newer database: it is sound, so it stays where it is.
+        other => other,
     }
 }
 
@@ -178,13 +177,19 @@ fn move_aside(path: &Path, stamp: &str) -> Result<PathBuf, StoreError> {
 
 fn overwrite(from: &Connection, path: &Path) -> Result<(), StoreError> {
     super::open::create_private_file(path)?;
+    let is_new = fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0);
     let mut to = open(path, Missing::Refuse, BUSY)?;
     let map = |error| error::map(error, path, "restore");
     // Synced by the commit: nobody is waiting behind this one.
-    to.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL").map_err(map)?;
+    to.execute_batch("PRAGMA synchronous = FULL").map_err(map)?;
+    if !is_new {
+        // Programs that have it open go on with it; only a new file can take another page size.
+        to.execute_batch("PRAGMA journal_mode = WAL").map_err(map)?;
+    }
     {
         let backup = Backup::new(from, &mut to).map_err(map)?;
         backup.run_to_completion(i32::MAX, Duration::ZERO, None).map_err(map)?;
     }
+    to.execute_batch("PRAGMA journal_mode = WAL").map_err(map)?;
     verify(&to, path)
 }

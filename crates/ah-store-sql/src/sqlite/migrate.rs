@@ -7,10 +7,11 @@ use ah_model::Timestamp;
 use ah_store::StoreError;
 use rusqlite::Connection;
 
-use super::backup::{copy_database, sync_directory};
+use super::backup::{beside, copy_database, sync_directory};
 use super::error;
 use super::open::{Missing, create_private_file, open, prepare_place};
 use super::queue_lock::QueueLock;
+use super::repair::repair;
 use crate::migration::{
     MIGRATIONS, Migration, RECORD, RECORDED_FROM, SCHEMA_VERSION, Upgrade, checksum, pending,
 };
@@ -31,7 +32,8 @@ pub(crate) fn open_current(
 ) -> Result<(Connection, Upgrade), StoreError> {
     let connection = open(path, Missing::Refuse, busy_timeout)?;
     let version = identify(&connection, path)?;
-    if version == SCHEMA_VERSION {
+    // A copied backup is current but not in WAL mode, which our writes rely on.
+    if version == SCHEMA_VERSION && is_wal(&connection, path)? {
         return Ok((connection, Upgrade::plan(version)));
     }
     let _turn = lock.take_within(busy_timeout.max(Duration::from_secs(60)))?;
@@ -75,6 +77,11 @@ pub(crate) fn identify(connection: &Connection, path: &Path) -> Result<i64, Stor
     }
     let what = format!("database {}", path.display());
     Err(StoreError::corrupt(what, "it belongs to another program, or was never finished"))
+}
+
+fn is_wal(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
+    let mode = connection.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0));
+    mode.map(|mode| mode == "wal").map_err(|error| error::map(error, path, "read"))
 }
 
 fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
@@ -121,7 +128,6 @@ fn migrate_inside(
     path: &Path,
     now: Timestamp,
 ) -> Result<Upgrade, StoreError> {
-    let map = |error| error::map(error, path, "upgrade");
     // Another process may have done it while this one waited for the lock.
     let from = identify(connection, path)?;
     let mut upgrade = Upgrade::plan(from);
@@ -131,6 +137,28 @@ fn migrate_inside(
     if from > 0 && from < SCHEMA_VERSION {
         upgrade.backup = Some(back_up(path, from, now)?);
     }
+    match apply_steps(connection, path, from, now) {
+        Ok(dropped) => Ok(Upgrade { dropped, ..upgrade }),
+        Err(error) => {
+            // Nothing was changed, so the copy keeps nothing that is not still there.
+            let _ = upgrade.backup.map(std::fs::remove_file);
+            Err(error)
+        }
+    }
+}
+
+/// Repairs, applies what is missing and checks; how many rows were left out.
+fn apply_steps(
+    connection: &Connection,
+    path: &Path,
+    from: i64,
+    now: Timestamp,
+) -> Result<u64, StoreError> {
+    let map = |error| error::map(error, path, "upgrade");
+    let dropped = match from {
+        1 | 2 => repair(connection).map_err(map)?,
+        _ => 0,
+    };
     for step in pending(from) {
         apply(connection, step, from, now).map_err(|error| {
             let step = format!("step {}__{}", step.version, step.name);
@@ -145,7 +173,7 @@ fn migrate_inside(
         let source = format!("{broken} rows refer to rows that do not exist; nothing was changed");
         return Err(StoreError::corrupt(what, source));
     }
-    Ok(upgrade)
+    Ok(dropped)
 }
 
 /// Makes the names of a new database's directories durable once more: a process that made one of
@@ -182,10 +210,7 @@ fn record(connection: &Connection, step: &Migration, now: Timestamp) -> rusqlite
 /// Copies the database beside itself. The transaction that is open keeps every other writer out,
 /// so the copy is exactly what the migration starts from.
 fn back_up(path: &Path, version: i64, now: Timestamp) -> Result<PathBuf, StoreError> {
-    let stamp = now.to_string().replace([':', '.'], "-");
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".backup-v{version}-{stamp}"));
-    let target = PathBuf::from(name);
+    let target = beside(path, &format!(".backup-v{version}-{}", now.file_stamp()));
     copy_database(path, &target)?;
     Ok(target)
 }

@@ -8,6 +8,7 @@ mod open;
 mod poll;
 mod pool;
 mod queue_lock;
+mod repair;
 mod tx;
 mod wal;
 mod writer;
@@ -81,15 +82,12 @@ impl Engine {
     pub(crate) fn read(&self, mut job: Job) -> Result<(), StoreError> {
         let path = self.pool.path.as_path();
         self.pool.with(|connection| {
-            let run = |sql| {
-                let done = connection.prepare_cached(sql).and_then(|mut s| s.raw_execute());
-                done.map_err(|error| error::map(error, path, "read"))
-            };
-            run("BEGIN")?;
-            let done = job(&mut SqliteTx { connection, path });
+            let mut tx = SqliteTx { connection, path };
+            tx.control("BEGIN", "read")?;
+            let done = job(&mut tx);
             // After a broken page not even a commit of nothing works; there is nothing to keep.
-            if run("COMMIT").is_err() && !connection.is_autocommit() {
-                run("ROLLBACK")?;
+            if tx.control("COMMIT", "read").is_err() && !connection.is_autocommit() {
+                tx.control("ROLLBACK", "read")?;
             }
             done
         })

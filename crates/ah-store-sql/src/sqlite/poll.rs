@@ -45,27 +45,37 @@ impl Poll {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Looks until nobody waits; a connection that cannot be had is tried for again.
     fn look(&self, pool: &Pool, hub: &Hub) {
-        let looked = pool.with(|connection| {
-            let mut seen = None;
-            loop {
-                let version = data_version(connection);
-                // A database that cannot be read wakes the readers: they report it.
-                if version.is_err() || version.as_ref().ok() != seen.as_ref() {
-                    seen = version.ok();
-                    hub.wake();
-                }
-                std::thread::sleep(LOOK_AGAIN);
-                let mut running = self.running();
-                if !hub.is_watched() {
-                    *running = false;
-                    return Ok(());
-                }
+        while pool.with(|connection| self.look_with(connection, hub)).is_err() {
+            hub.wake();
+            if self.is_over(hub) {
+                return;
             }
-        });
-        if looked.is_err() {
-            *self.running() = false;
         }
+    }
+
+    fn look_with(&self, connection: &Connection, hub: &Hub) -> Result<(), StoreError> {
+        let mut seen = None;
+        loop {
+            let version = data_version(connection);
+            // A database that cannot be read wakes the readers: they report it.
+            if version.is_err() || version.as_ref().ok() != seen.as_ref() {
+                seen = version.ok();
+                hub.wake();
+            }
+            if self.is_over(hub) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits a little; then whether nobody is waiting any more, which ends the thread.
+    fn is_over(&self, hub: &Hub) -> bool {
+        std::thread::sleep(LOOK_AGAIN);
+        let mut running = self.running();
+        *running = hub.is_watched();
+        !*running
     }
 }
 

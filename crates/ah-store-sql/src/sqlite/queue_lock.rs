@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use ah_store::StoreError;
 
+use super::backup::beside;
+
 pub(crate) struct QueueLock {
     path: PathBuf,
     file: Mutex<File>,
@@ -29,9 +31,7 @@ impl Drop for Turn<'_> {
 
 impl QueueLock {
     pub(crate) fn open(database: &Path) -> Result<Self, StoreError> {
-        let mut name = database.as_os_str().to_owned();
-        name.push("-queue");
-        let path = PathBuf::from(name);
+        let path = beside(database, "-queue");
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         #[cfg(unix)]

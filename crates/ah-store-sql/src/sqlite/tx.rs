@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ah_model::Timestamp;
 use ah_store::StoreError;
-use rusqlite::types::{ToSql, ToSqlOutput, Type, ValueRef};
+use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection};
 
 use super::error;
@@ -16,6 +16,12 @@ pub(crate) struct SqliteTx<'a> {
 }
 
 impl SqliteTx<'_> {
+    /// Runs a statement about the transaction itself: BEGIN, COMMIT, SAVEPOINT.
+    pub(super) fn control(&self, sql: &str, purpose: &str) -> Result<(), StoreError> {
+        let done = self.connection.prepare_cached(sql).and_then(|mut s| s.raw_execute());
+        done.map(drop).map_err(|error| error::map(error, self.path, purpose))
+    }
+
     fn prepare(&self, sql: &str) -> Result<CachedStatement<'_>, StoreError> {
         debug_assert!(parameters_in_order(sql), "parameters out of order in: {sql}");
         self.connection.prepare_cached(sql).map_err(|error| self.map(error))
@@ -103,19 +109,14 @@ impl SqliteRow<'_> {
     fn value(&self, column: usize) -> Result<ValueRef<'_>, StoreError> {
         self.0.get_ref(column).map_err(|error| StoreError::corrupt("stored row", error))
     }
-
-    fn unexpected(&self, column: usize, found: Type) -> StoreError {
-        let name = self.0.as_ref().column_name(column).unwrap_or("?");
-        StoreError::corrupt(format!("column {name}"), format!("unexpected {found}"))
-    }
 }
 
 impl Row for SqliteRow<'_> {
+    /// What another program left in a number's place is no number; a column that needs one says so.
     fn opt_int(&self, column: usize) -> Result<Option<i64>, StoreError> {
         match self.value(column)? {
-            ValueRef::Null => Ok(None),
             ValueRef::Integer(value) => Ok(Some(value)),
-            other => Err(self.unexpected(column, other.data_type())),
+            _ => Ok(None),
         }
     }
 

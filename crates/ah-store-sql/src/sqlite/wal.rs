@@ -11,8 +11,11 @@
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ah_store::StoreError;
+
+use super::backup::beside;
 
 /// Whether an acknowledgement waits for the disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,20 +31,39 @@ pub(crate) struct Wal {
     path: PathBuf,
     durability: Durability,
     file: OnceLock<File>,
+    /// A sync has failed. The kernel may have marked the pages clean all the same, so a later sync
+    /// of the WAL proves nothing about them.
+    suspect: AtomicBool,
 }
 
 impl Wal {
     pub(crate) fn new(database: &Path, durability: Durability) -> Self {
-        let mut name = database.as_os_str().to_owned();
-        name.push("-wal");
-        Self { path: PathBuf::from(name), durability, file: OnceLock::new() }
+        Self {
+            path: beside(database, "-wal"),
+            durability,
+            file: OnceLock::new(),
+            suspect: AtomicBool::new(false),
+        }
     }
 
-    /// Returns once every commit made before the call is on disk.
-    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+    /// Returns once every commit made before the call is on disk. After a failed sync that is so
+    /// only when `checkpoint` has copied everything into the database and synced that.
+    pub(crate) fn sync(
+        &self,
+        checkpoint: impl FnOnce() -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         if self.durability == Durability::Normal {
             return Ok(());
         }
+        if self.suspect.load(Ordering::Acquire) {
+            checkpoint()?;
+            self.suspect.store(false, Ordering::Release);
+            return Ok(());
+        }
+        self.sync_file().inspect_err(|_| self.suspect.store(true, Ordering::Release))
+    }
+
+    fn sync_file(&self) -> Result<(), StoreError> {
         let failed =
             |error| StoreError::backend(format!("sync {} to disk", self.path.display()), error);
         let file = match self.file.get() {

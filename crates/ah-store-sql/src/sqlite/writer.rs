@@ -22,6 +22,8 @@ use super::wal::Wal;
 use crate::Job;
 use crate::hub::Hub;
 
+/// What an error says was being done to the database.
+const PURPOSE: &str = "write to";
 /// Most writes of one batch.
 const BATCH_MAX: usize = 512;
 /// Longest wait for callers to come back with their next write.
@@ -74,8 +76,9 @@ impl Writer {
         let (answer, answered) = oneshot::channel();
         {
             let mut queue = self.queue();
-            queue.waiting.push_back(Waiting { job, since: Instant::now(), answer });
+            // Threads first: a write that is answered with their failure must not be done later.
             self.start_threads(&mut queue)?;
+            queue.waiting.push_back(Waiting { job, since: Instant::now(), answer });
         }
         self.changed.notify_one();
         answered
@@ -129,19 +132,32 @@ impl Writer {
     fn commit(&self, turn: Turn<'_>, work: impl FnOnce(&Connection, &Path) -> Answer) -> Answer {
         let path = self.pool.path.as_path();
         self.pool.with(|connection| {
-            let run = |sql| connection.prepare_cached(sql).and_then(|mut s| s.raw_execute());
-            let failed = |error| error::map(error, path, "write to");
-            run("BEGIN IMMEDIATE").map_err(failed)?;
-            let done = work(connection, path).and_then(|()| run("COMMIT").map_err(failed));
+            let tx = SqliteTx { connection, path };
+            tx.control("BEGIN IMMEDIATE", PURPOSE)?;
+            let done = work(connection, path).and_then(|()| tx.control("COMMIT", PURPOSE));
             if done.is_err() && !connection.is_autocommit() {
-                run("ROLLBACK").map_err(failed)?;
+                tx.control("ROLLBACK", PURPOSE)?;
             }
-            done.map(drop)
+            done
         })?;
         drop(turn);
-        self.wal.sync()?;
+        self.wal.sync(|| self.checkpoint())?;
         self.hub.wake();
         Ok(())
+    }
+
+    /// Copies the whole WAL into the database, synced, and empties it.
+    fn checkpoint(&self) -> Answer {
+        let path = self.pool.path.as_path();
+        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+        let busy: i64 = self.pool.with(|connection| {
+            let done = connection.query_row(sql, [], |row| row.get(0));
+            done.map_err(|error| error::map(error, path, PURPOSE))
+        })?;
+        match busy {
+            0 => Ok(()),
+            _ => Err(StoreError::Busy { retry_after: self.pool.busy_timeout }),
+        }
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -284,20 +300,17 @@ impl Drop for Release<'_> {
 /// Runs one job of a batch in a savepoint. The outer error ends the whole batch: the engine has
 /// rolled everything back itself, as it does when the disk is full.
 fn run_apart(connection: &Connection, path: &Path, job: &mut Job) -> Result<Answer, StoreError> {
-    let run = |sql| {
-        let done = connection.prepare_cached(sql).and_then(|mut s| s.raw_execute());
-        done.map_err(|error| error::map(error, path, "write to"))
-    };
-    run("SAVEPOINT job")?;
-    let answer = job(&mut SqliteTx { connection, path });
+    let mut tx = SqliteTx { connection, path };
+    tx.control("SAVEPOINT job", PURPOSE)?;
+    let answer = job(&mut tx);
     match answer {
         Err(error) if connection.is_autocommit() => return Err(error),
         Err(_) => {
-            run("ROLLBACK TO job")?;
+            tx.control("ROLLBACK TO job", PURPOSE)?;
         }
         Ok(()) => {}
     }
-    run("RELEASE job")?;
+    tx.control("RELEASE job", PURPOSE)?;
     Ok(answer)
 }
 

@@ -32,7 +32,10 @@ impl PostgresHarness {
 
     fn open(&mut self) {
         self.opened += 1;
-        let options = PostgresOptions { url: self.url.clone(), schema: Some(self.schema.clone()) };
+        let options = PostgresOptions {
+            schema: Some(self.schema.clone()),
+            ..PostgresOptions::new(self.url.clone())
+        };
         let ids = Ids::new(Box::new(SeededIds::new(self.opened)));
         let clock = Arc::new(self.clock.clone());
         let capabilities = Capabilities { workspaces: true };

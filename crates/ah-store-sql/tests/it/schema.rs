@@ -58,7 +58,8 @@ fn postgres_tables(client: &mut Client, schema: &str) -> Tables {
 fn postgres_schema(url: &str, name: &str) -> (Tables, Vec<String>) {
     let schema = format!("{name}_{}", std::process::id());
     let ids = Ids::new(Box::new(SeededIds::new(1)));
-    let options = PostgresOptions { url: url.to_owned(), schema: Some(schema.clone()) };
+    let options =
+        PostgresOptions { schema: Some(schema.clone()), ..PostgresOptions::new(url.to_owned()) };
     SqlStore::connect_postgres(options, CAPABILITIES, Arc::new(SystemClock), ids).unwrap();
     let mut client = Client::connect(url, NoTls).unwrap();
     let tables = postgres_tables(&mut client, &schema);

@@ -15,7 +15,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let target = match &args.file {
         Some(file) => app.environment.absolute(file)?,
         None => {
-            let stamp = app.now().to_string().replace([':', '.'], "-");
+            let stamp = app.now().file_stamp();
             app.environment.state_dir()?.join(format!("state-{stamp}.db"))
         }
     };
