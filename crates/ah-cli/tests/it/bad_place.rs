@@ -40,6 +40,25 @@ fn a_directory_in_place_of_the_database_is_named() {
 }
 
 #[test]
+fn a_place_that_anybody_may_write_to_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let open_to_all = |place: &Path, mode| {
+        std::fs::set_permissions(place, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    std::fs::create_dir(home.state()).unwrap();
+    open_to_all(&home.state(), 0o777);
+    let said = "cannot use database DIR/state/state.db: DIR/state: anybody may write to it";
+    refused_at(&home, &home.state(), 1, said);
+    assert!(!home.database().exists());
+    open_to_all(&home.state(), 0o755);
+    home.json(&["session", "create", "--agent", "x"]);
+    open_to_all(&home.database(), 0o666);
+    let said = "cannot use database DIR/state/state.db: DIR/state/state.db: anybody may write";
+    refused_at(&home, &home.state(), 1, said);
+}
+
+#[test]
 fn a_file_that_is_no_database_stays_as_it_is() {
     let home = Home::new();
     std::fs::create_dir(home.state()).unwrap();

@@ -113,7 +113,7 @@ pub fn inspect_sqlite(path: &Path) -> Result<Upgrade, StoreError> {
         return Err(StoreError::corrupt(what, "a directory stands in its place"));
     }
     let connection = open(path, Missing::Refuse, BUSY)?;
-    migrate::identify(&connection, path).map(Upgrade::plan)
+    migrate::identify_at_once(&connection, path).map(Upgrade::plan)
 }
 
 /// Puts the contents of the backup `source` in place of the database at `path`.
@@ -131,7 +131,7 @@ pub fn restore_sqlite(
         return Err(StoreError::backend(operation, "there is no such file"));
     }
     let from = open(source, Missing::Refuse, BUSY)?;
-    let version = migrate::identify(&from, source)?;
+    let version = migrate::identify_at_once(&from, source)?;
     if version == 0 {
         let what = format!("backup {}", source.display());
         return Err(StoreError::corrupt(what, "it is empty"));

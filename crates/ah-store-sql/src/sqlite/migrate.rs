@@ -31,7 +31,7 @@ pub(crate) fn open_current(
     now: Timestamp,
 ) -> Result<(Connection, Upgrade), StoreError> {
     let connection = open(path, Missing::Refuse, busy_timeout)?;
-    let version = identify(&connection, path)?;
+    let version = identify_at_once(&connection, path)?;
     // A copied backup is current but not in WAL mode, which our writes rely on.
     if version == SCHEMA_VERSION && is_wal(&connection, path)? {
         return Ok((connection, Upgrade::plan(version)));
@@ -57,8 +57,20 @@ pub(crate) fn prepare_lock(path: &Path) -> Result<QueueLock, StoreError> {
     QueueLock::open(path)
 }
 
+/// As [`identify`], on one state of the file: another process may be making it right now, and an
+/// empty version beside its new tables would look like somebody else's database.
+pub(crate) fn identify_at_once(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
+    let run = |sql| connection.execute_batch(sql).map_err(|error| error::map(error, path, "read"));
+    run("BEGIN")?;
+    let version = identify(connection, path);
+    let ended = run("COMMIT");
+    // What was found first is what is told: a damaged file may refuse the end as well.
+    let version = version?;
+    ended.map(|()| version)
+}
+
 /// The schema version, after making sure that the file is ours and not newer than this program.
-pub(crate) fn identify(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
+fn identify(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
     let map = |error| error::map(error, path, "read");
     let version: i64 = pragma(connection, "user_version").map_err(map)?;
     if version > SCHEMA_VERSION {

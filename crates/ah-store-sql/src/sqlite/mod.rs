@@ -5,6 +5,7 @@ mod error;
 mod maintenance;
 mod migrate;
 mod open;
+mod place;
 mod poll;
 mod pool;
 mod queue_lock;

@@ -8,7 +8,7 @@ use ah_store::StoreError;
 use rusqlite::{Connection, OpenFlags};
 
 use super::backup::sync_directory;
-use super::error;
+use super::{error, place};
 
 /// Statements kept prepared per connection: all of ours fit.
 const STATEMENT_CACHE: usize = 128;
@@ -58,6 +58,7 @@ pub(crate) fn prepare_place(path: &Path) -> Result<(), StoreError> {
             let what = format!("database {}", path.display());
             return Err(StoreError::corrupt(what, "a directory stands in its place"));
         }
+        place::check(path)?;
         return refuse_network(path);
     }
     let Some(directory) = path.parent() else {
@@ -66,6 +67,7 @@ pub(crate) fn prepare_place(path: &Path) -> Result<(), StoreError> {
     create_private_directory(directory).map_err(|error| {
         StoreError::backend(format!("create directory {}", directory.display()), error)
     })?;
+    place::check(path)?;
     refuse_network(directory)
 }
 

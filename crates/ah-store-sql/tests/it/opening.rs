@@ -73,6 +73,22 @@ fn together<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
 }
 
 #[test]
+fn a_database_that_is_being_made_never_looks_like_another_programs() {
+    for round in 0..60 {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("state.db");
+        std::thread::scope(|scope| {
+            let looking = scope.spawn(|| {
+                // Looks as often as it can while the tables appear.
+                while ah_store_sql::inspect_sqlite(&path).unwrap().from < SCHEMA_VERSION {}
+            });
+            open(&path, round).unwrap();
+            looking.join().unwrap();
+        });
+    }
+}
+
+#[test]
 fn an_old_database_is_upgraded_once_however_many_open_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("state.db");
