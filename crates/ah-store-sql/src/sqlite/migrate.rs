@@ -31,11 +31,10 @@ pub(crate) fn open_current(
     now: Timestamp,
 ) -> Result<(Connection, Upgrade), StoreError> {
     let connection = open(path, Missing::Refuse, busy_timeout)?;
-    let version = identify_at_once(&connection, path)?;
-    // A copied backup is current but not in WAL mode, which our writes rely on.
-    if version == SCHEMA_VERSION && is_wal(&connection, path)? {
-        return Ok((connection, Upgrade::plan(version)));
+    if is_current(&connection, path)? {
+        return Ok((connection, Upgrade::plan(SCHEMA_VERSION)));
     }
+    identify_at_once(&connection, path)?;
     let _turn = lock.take_within(busy_timeout.max(Duration::from_secs(60)))?;
     let upgrade = migrate(&connection, path, now)?;
     Ok((connection, upgrade))
@@ -91,9 +90,16 @@ fn identify(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
     Err(StoreError::corrupt(what, "it belongs to another program, or was never finished"))
 }
 
-fn is_wal(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
+/// Whether there is nothing to do. A version is written last, so what has ours is complete; a
+/// copied backup has it too, but is not in WAL mode, which our writes rely on.
+fn is_current(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
+    let map = |error| error::map(error, path, "read");
+    if pragma(connection, "user_version").map_err(map)? != SCHEMA_VERSION {
+        return Ok(false);
+    }
     let mode = connection.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0));
-    mode.map(|mode| mode == "wal").map_err(|error| error::map(error, path, "read"))
+    let is_ours = pragma(connection, "application_id").map_err(map)? == APPLICATION_ID;
+    Ok(is_ours && mode.map_err(map)? == "wal")
 }
 
 fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
