@@ -35,7 +35,7 @@ fn a_power_cut_keeps_what_one_busy_writer_was_told() {
 
 #[test]
 fn a_power_cut_keeps_what_three_writers_at_once_were_told() {
-    let (_home, recording) = filled(3, 250, 3);
+    let (_home, recording) = filled(3, 300, 2);
     simulate(&recording, 80, &mut Random::new(12)).assert_none();
 }
 
