@@ -107,18 +107,22 @@ pub async fn importing_twice_changes_nothing(h: &mut dyn Harness) {
     assert_eq!(everything(h).await, before);
 }
 
-pub async fn an_import_cut_short_is_finished_by_the_next(h: &mut dyn Harness) {
+/// A session and its document after an import that crashed half way: the row, and two events.
+async fn half_imported(h: &mut dyn Harness) -> (String, String) {
     let session = lived(h).await;
     let document = exported(&*h.store(), &session).await;
     let whole = log(h, &session).await;
     h.store().delete_session(id(&session)).await.unwrap();
-
-    // What a crash half way leaves: the row, and the first events.
     let header = check_export(&mut document.as_bytes()).unwrap();
     h.store().restore_session(header).await.unwrap();
     for event in &whole[..2] {
         append(h, &session, ExportedEvent::from(event.clone()).into()).await;
     }
+    (session, document)
+}
+
+pub async fn an_import_cut_short_is_finished_by_the_next(h: &mut dyn Harness) {
+    let (session, document) = half_imported(h).await;
     h.reopen().await;
     let done = import(&*h.store(), &document).await.unwrap();
     assert_eq!(done, report(&session, 2, 2));
@@ -227,15 +231,7 @@ pub async fn an_older_export_takes_nothing_back(h: &mut dyn Harness) {
 }
 
 pub async fn an_import_into_a_log_that_went_another_way_is_a_conflict(h: &mut dyn Harness) {
-    let session = lived(h).await;
-    let document = exported(&*h.store(), &session).await;
-    let whole = log(h, &session).await;
-    h.store().delete_session(id(&session)).await.unwrap();
-    let header = check_export(&mut document.as_bytes()).unwrap();
-    h.store().restore_session(header).await.unwrap();
-    for event in &whole[..2] {
-        append(h, &session, ExportedEvent::from(event.clone()).into()).await;
-    }
+    let (session, document) = half_imported(h).await;
     append(h, &session, note("\"live\"")).await;
     let before = everything(h).await;
     let refused = refusal(import(&*h.store(), &document).await);

@@ -21,7 +21,7 @@ const APPLICATION_ID: i64 = 1_095_255_106;
 
 /// Opens the database at `path` and applies what is missing.
 ///
-/// The common case, a current database, costs two reads of the file's header. Everything else
+/// The common case, a current database, costs three small reads. Everything else
 /// happens under the queue lock, so that of fifty processes one migrates and the others find it
 /// done.
 pub(crate) fn open_current(

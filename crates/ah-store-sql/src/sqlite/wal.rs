@@ -77,3 +77,23 @@ impl Wal {
         file.sync_data().map_err(failed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_a_failed_sync_only_a_checkpoint_makes_commits_durable() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("state.db");
+        let wal = Wal::new(&database, Durability::Full);
+        let never = || unreachable!("nothing is suspect");
+        let refused = || Err(StoreError::backend("checkpoint", "the disk is gone"));
+        // No file to sync: as good a failure as any.
+        assert!(wal.sync(never).is_err());
+        File::create(beside(&database, "-wal")).unwrap();
+        assert!(wal.sync(refused).is_err(), "a sync that works now proves nothing");
+        assert!(wal.sync(|| Ok(())).is_ok());
+        assert!(wal.sync(never).is_ok());
+    }
+}
