@@ -1,6 +1,6 @@
 //! Reading logs: from either end, by type, in bounded pages.
 
-use ah_model::{Event, EventOrder, EventQuery, NewEvent, PageLimit, limits};
+use ah_model::{Event, EventQuery, NewEvent, Order, PageLimit, limits};
 use ah_store::StoreError;
 
 use crate::Harness;
@@ -15,7 +15,7 @@ async fn seqs(h: &dyn Harness, query: EventQuery) -> Vec<u64> {
     events.iter().map(|event| event.seq).collect()
 }
 
-fn query(after: u64, limit: u32, order: EventOrder, types: &[&str]) -> EventQuery {
+fn query(after: u64, limit: u32, order: Order, types: &[&str]) -> EventQuery {
     EventQuery {
         after,
         types: types.iter().map(|kind| (*kind).to_owned()).collect(),
@@ -39,7 +39,7 @@ pub async fn a_log_is_read_in_pages_from_its_start(h: &mut dyn Harness) {
         let mut all = Vec::new();
         loop {
             let after = all.last().copied().unwrap_or(0);
-            let page = seqs(h, query(after, size, EventOrder::Oldest, &[])).await;
+            let page = seqs(h, query(after, size, Order::Oldest, &[])).await;
             if page.is_empty() {
                 break;
             }
@@ -51,7 +51,7 @@ pub async fn a_log_is_read_in_pages_from_its_start(h: &mut dyn Harness) {
 
 pub async fn the_newest_events_come_in_ascending_order(h: &mut dyn Harness) {
     nine_events(h).await;
-    let newest = EventOrder::Newest;
+    let newest = Order::Newest;
     assert_eq!(seqs(h, query(0, 1, newest, &[])).await, [9]);
     assert_eq!(seqs(h, query(0, 3, newest, &[])).await, [7, 8, 9]);
     assert_eq!(seqs(h, query(7, 3, newest, &[])).await, [8, 9]);
@@ -61,7 +61,7 @@ pub async fn the_newest_events_come_in_ascending_order(h: &mut dyn Harness) {
 
 pub async fn events_are_filtered_by_type(h: &mut dyn Harness) {
     nine_events(h).await;
-    let (oldest, newest) = (EventOrder::Oldest, EventOrder::Newest);
+    let (oldest, newest) = (Order::Oldest, Order::Newest);
     assert_eq!(seqs(h, query(0, 9, oldest, &["b"])).await, [2, 5, 8]);
     assert_eq!(seqs(h, query(2, 2, oldest, &["a", "c"])).await, [3, 4]);
     assert_eq!(seqs(h, query(0, 2, newest, &["a", "c"])).await, [7, 9]);
@@ -72,7 +72,7 @@ pub async fn events_are_filtered_by_type(h: &mut dyn Harness) {
 pub async fn a_cursor_beyond_the_end_reads_nothing(h: &mut dyn Harness) {
     nine_events(h).await;
     for after in [9, 10, i64::MAX as u64, u64::MAX] {
-        for order in [EventOrder::Oldest, EventOrder::Newest] {
+        for order in [Order::Oldest, Order::Newest] {
             assert_eq!(seqs(h, query(after, 5, order, &[])).await, [0_u64; 0], "after {after}");
         }
     }
@@ -89,18 +89,18 @@ pub async fn a_page_ends_early_rather_than_hold_too_many_bytes(h: &mut dyn Harne
     }
     append(h, "s1", note("0")).await;
     // 1 + 16 Mi + 16 Mi - 1 is just the limit.
-    assert_eq!(seqs(h, query(0, 9, EventOrder::Oldest, &[])).await, [1, 2, 3]);
-    assert_eq!(seqs(h, query(1, 9, EventOrder::Oldest, &[])).await, [2, 3]);
-    assert_eq!(seqs(h, query(3, 9, EventOrder::Oldest, &[])).await, [4, 5]);
-    assert_eq!(seqs(h, query(0, 9, EventOrder::Newest, &[])).await, [3, 4, 5]);
-    assert_eq!(seqs(h, query(0, 1, EventOrder::Newest, &[])).await, [5]);
+    assert_eq!(seqs(h, query(0, 9, Order::Oldest, &[])).await, [1, 2, 3]);
+    assert_eq!(seqs(h, query(1, 9, Order::Oldest, &[])).await, [2, 3]);
+    assert_eq!(seqs(h, query(3, 9, Order::Oldest, &[])).await, [4, 5]);
+    assert_eq!(seqs(h, query(0, 9, Order::Newest, &[])).await, [3, 4, 5]);
+    assert_eq!(seqs(h, query(0, 1, Order::Newest, &[])).await, [5]);
 }
 
 pub async fn bad_queries_and_unknown_sessions_are_refused(h: &mut dyn Harness) {
     let many = vec!["a"; limits::FILTER_TYPES_MAX + 1];
-    let too_many = query(0, 1, EventOrder::Oldest, &many);
+    let too_many = query(0, 1, Order::Oldest, &many);
     assert_eq!(refusal(read(h, too_many).await), "invalid number of types");
-    let most = query(0, 1, EventOrder::Oldest, &many[1..]);
+    let most = query(0, 1, Order::Oldest, &many[1..]);
     assert_eq!(refusal(read(h, most.clone()).await), "not-found session s1");
     create(h, "s1").await;
     assert_eq!(read(h, most).await.unwrap(), []);

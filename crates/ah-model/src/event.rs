@@ -104,7 +104,7 @@ pub struct Appended {
 
 /// From which end a session's log is read. The events of a page are in ascending order either way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum EventOrder {
+pub enum Order {
     /// The first events after [`EventQuery::after`].
     #[default]
     Oldest,
@@ -120,7 +120,7 @@ pub struct EventQuery {
     /// Only these types; all when empty.
     pub types: Vec<String>,
     /// Where to start reading.
-    pub order: EventOrder,
+    pub order: Order,
     /// How many at most.
     pub limit: PageLimit,
 }

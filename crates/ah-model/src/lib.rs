@@ -30,7 +30,7 @@ mod workspace;
 pub use agent_kind::{AgentKind, AgentKindRef};
 pub use cursor::Cursor;
 pub use draft::{Draft, DraftFields};
-pub use event::{Appended, Event, EventOrder, EventQuery, NewEvent};
+pub use event::{Appended, Event, EventQuery, NewEvent, Order};
 pub use export::{
     EXPORT_FORMAT, EXPORT_VERSION, ExportDigest, ExportError, ExportFooter, ExportHeader,
     ExportLine, ExportedEvent, parse_export_line,

@@ -7,9 +7,9 @@ use ah_store::{Drafts, Kind, StoreError};
 use async_trait::async_trait;
 
 use crate::SqlStore;
-use crate::context::Context;
 use crate::page::text_cursor;
 use crate::reader::Reader;
+use crate::resources::Resources;
 use crate::task;
 use crate::tx::{Row, Tx, query_all, query_first};
 
@@ -23,7 +23,7 @@ const SAVE: &str = "INSERT INTO drafts \
 
 fn save(
     tx: &mut dyn Tx,
-    ctx: &Context,
+    ctx: &Resources,
     id: Option<&DraftId>,
     fields: &DraftFields,
 ) -> Result<Draft, StoreError> {

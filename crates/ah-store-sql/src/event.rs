@@ -2,15 +2,13 @@
 
 use std::collections::HashMap;
 
-use ah_model::{
-    Appended, Event, EventOrder, EventQuery, NewEvent, SessionId, Timestamp, Usage, limits,
-};
+use ah_model::{Appended, Event, EventQuery, NewEvent, Order, SessionId, Timestamp, Usage, limits};
 use ah_store::{EventWatch, Events, Kind, StoreError};
 use async_trait::async_trait;
 
 use crate::SqlStore;
-use crate::context::Context;
 use crate::reader::Reader;
+use crate::resources::Resources;
 use crate::session;
 use crate::tx::{Column, Dialect, More, Param, Row, Tx, query_all, query_first};
 use crate::watch::SqlWatch;
@@ -26,7 +24,7 @@ const COLUMNS: &[Column] = &[
 
 fn append(
     tx: &mut dyn Tx,
-    ctx: &Context,
+    ctx: &Resources,
     session: &SessionId,
     expected: Option<u64>,
     events: &[NewEvent],
@@ -200,8 +198,8 @@ pub(crate) fn page(
         _ => format!(" AND type IN ({})", marks(3, types)),
     };
     let direction = match query.order {
-        EventOrder::Oldest => "ASC",
-        EventOrder::Newest => "DESC",
+        Order::Oldest => "ASC",
+        Order::Newest => "DESC",
     };
     let mut params = vec![session.as_str().into(), query.after.into()];
     if let Some(last) = query.types.last() {
@@ -230,7 +228,7 @@ pub(crate) fn page(
         events.push(event);
         Ok(More::Yes)
     })?;
-    if query.order == EventOrder::Newest {
+    if query.order == Order::Newest {
         events.reverse();
     }
     Ok(events)

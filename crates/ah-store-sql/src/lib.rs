@@ -5,7 +5,6 @@
 //! know how to run a transaction and nothing of the nouns.
 
 mod agent_kind;
-mod context;
 mod draft;
 mod event;
 mod hub;
@@ -17,6 +16,7 @@ mod page;
 mod postgres;
 mod reader;
 mod repo;
+mod resources;
 mod run;
 mod runtime;
 mod session;
@@ -37,7 +37,7 @@ pub use crate::sqlite::{
     CompactReport, DatabaseStats, Durability, SqliteOptions, inspect_sqlite, restore_sqlite,
 };
 
-use crate::context::Context;
+use crate::resources::Resources;
 use crate::tx::Tx;
 
 /// A store on either engine. Clones share it.
@@ -46,7 +46,7 @@ pub struct SqlStore(Arc<Inner>);
 
 struct Inner {
     engine: Engine,
-    context: Arc<Context>,
+    resources: Arc<Resources>,
 }
 
 enum Engine {
@@ -63,8 +63,8 @@ impl SqlStore {
         ids: Ids,
     ) -> Result<(Self, Upgrade), StoreError> {
         let (engine, upgrade) = sqlite::Engine::open(options, clock.now())?;
-        let context = Context { clock, ids, capabilities };
-        Ok((Self::new(Engine::Sqlite(engine), context), upgrade))
+        let resources = Resources { clock, ids, capabilities };
+        Ok((Self::new(Engine::Sqlite(engine), resources), upgrade))
     }
 
     /// Connects to, and makes or upgrades if need be, the PostgreSQL database of `options`.
@@ -75,19 +75,19 @@ impl SqlStore {
         ids: Ids,
     ) -> Result<(Self, Upgrade), StoreError> {
         let (engine, upgrade) = postgres::Engine::connect(options, clock.now())?;
-        let context = Context { clock, ids, capabilities };
-        Ok((Self::new(Engine::Postgres(Box::new(engine)), context), upgrade))
+        let resources = Resources { clock, ids, capabilities };
+        Ok((Self::new(Engine::Postgres(Box::new(engine)), resources), upgrade))
     }
 
-    fn new(engine: Engine, context: Context) -> Self {
-        Self(Arc::new(Inner { engine, context: Arc::new(context) }))
+    fn new(engine: Engine, resources: Resources) -> Self {
+        Self(Arc::new(Inner { engine, resources: Arc::new(resources) }))
     }
 
     /// Runs `work` in a transaction that writes; answers once it is durable. `work` may run again
     /// when the engine had to give way to another writer.
     async fn write<T: Send + 'static>(
         &self,
-        work: impl FnMut(&mut dyn Tx, &Context) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnMut(&mut dyn Tx, &Resources) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (job, result) = self.job(work);
         match &self.0.engine {
@@ -100,7 +100,7 @@ impl SqlStore {
     /// Runs `work` in a transaction that sees one state of the store.
     async fn read<T: Send + 'static>(
         &self,
-        work: impl FnMut(&mut dyn Tx, &Context) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnMut(&mut dyn Tx, &Resources) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (job, result) = self.job(work);
         match &self.0.engine {
@@ -120,13 +120,13 @@ impl SqlStore {
     /// `work` as a job that keeps its result beside it.
     fn job<T: Send + 'static>(
         &self,
-        mut work: impl FnMut(&mut dyn Tx, &Context) -> Result<T, StoreError> + Send + 'static,
+        mut work: impl FnMut(&mut dyn Tx, &Resources) -> Result<T, StoreError> + Send + 'static,
     ) -> (Job, Outcome<T>) {
         let outcome = Outcome(Arc::new(Mutex::new(None)));
         let slot = Arc::clone(&outcome.0);
-        let context = Arc::clone(&self.0.context);
+        let resources = Arc::clone(&self.0.resources);
         let job = move |tx: &mut dyn Tx| {
-            let value = work(tx, &context)?;
+            let value = work(tx, &resources)?;
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
             Ok(())
         };
@@ -148,6 +148,6 @@ impl<T> Outcome<T> {
 
 impl Store for SqlStore {
     fn capabilities(&self) -> Capabilities {
-        self.0.context.capabilities
+        self.0.resources.capabilities
     }
 }

@@ -5,8 +5,8 @@ use ah_store::{Kind, Repos, StoreError};
 use async_trait::async_trait;
 
 use crate::SqlStore;
-use crate::context::Context;
 use crate::reader::Reader;
+use crate::resources::Resources;
 use crate::tx::{Row, Tx, query_first};
 
 const BY_ROOT: &str = "SELECT id, vcs, root_path, remote_url, default_branch, created_at \
@@ -21,7 +21,7 @@ const UPDATE: &str = "UPDATE repos SET vcs = $1, remote_url = coalesce($2, remot
     RETURNING id, vcs, root_path, remote_url, default_branch, created_at";
 
 /// The repository, registered if it has not been seen and brought up to date if it changed.
-pub(crate) fn put(tx: &mut dyn Tx, ctx: &Context, repo: &NewRepo) -> Result<Repo, StoreError> {
+pub(crate) fn put(tx: &mut dyn Tx, ctx: &Resources, repo: &NewRepo) -> Result<Repo, StoreError> {
     let known = match &repo.root_path {
         Some(root) => query_first(tx, BY_ROOT, &[root.into()], read)?,
         None => query_first(tx, BY_URL, &[repo.remote_url.as_ref().into()], read)?,

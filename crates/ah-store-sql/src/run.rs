@@ -5,8 +5,8 @@ use ah_store::{Kind, Runs, StoreError};
 use async_trait::async_trait;
 
 use crate::SqlStore;
-use crate::context::Context;
 use crate::reader::Reader;
+use crate::resources::Resources;
 use crate::session;
 use crate::tx::{Row, Tx, query_all, query_first};
 
@@ -19,7 +19,7 @@ const INSERT: &str = "INSERT INTO runs (id, session_id, kind, status, parameters
     VALUES ($1, $2, $3, $4, $5, $6, $7)";
 
 /// Queues a run of a session that has no live one.
-pub(crate) fn create(tx: &mut dyn Tx, ctx: &Context, new: &NewRun) -> Result<RunId, StoreError> {
+pub(crate) fn create(tx: &mut dyn Tx, ctx: &Resources, new: &NewRun) -> Result<RunId, StoreError> {
     session::lock(tx, &new.session_id)?;
     let session = new.session_id.as_str();
     if let Some(live) = query_first(tx, LIVE, &[session.into()], |row| row.text(0))? {

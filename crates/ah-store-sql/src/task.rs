@@ -8,16 +8,16 @@ use ah_store::{Kind, StoreError, Tasks};
 use async_trait::async_trait;
 
 use crate::SqlStore;
-use crate::context::Context;
 use crate::page::number_cursor;
 use crate::reader::Reader;
+use crate::resources::Resources;
 use crate::tx::{Param, Row, Tx, query_all, query_first};
 use crate::{run, session};
 
 /// Records a request: per session a task, a `created` session and a pending start run.
 pub(crate) fn create(
     tx: &mut dyn Tx,
-    ctx: &Context,
+    ctx: &Resources,
     new: &NewTask,
 ) -> Result<TaskBatch, StoreError> {
     let now = ctx.now();

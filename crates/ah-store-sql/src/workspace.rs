@@ -5,8 +5,8 @@ use ah_store::{Kind, StoreError, Workspaces};
 use async_trait::async_trait;
 
 use crate::SqlStore;
-use crate::context::Context;
 use crate::reader::Reader;
+use crate::resources::Resources;
 use crate::tx::{Row, Tx, query_first};
 
 const FIND: &str = "SELECT id FROM workspaces WHERE name = $1";
@@ -21,7 +21,7 @@ const INSERT: &str = "INSERT INTO workspaces (name, external_id, created_at) VAL
 
 fn create(
     tx: &mut dyn Tx,
-    ctx: &Context,
+    ctx: &Resources,
     name: &str,
     external_id: Option<&String>,
 ) -> Result<Workspace, StoreError> {
@@ -52,13 +52,13 @@ impl Workspaces for SqlStore {
         name: String,
         external_id: Option<String>,
     ) -> Result<Workspace, StoreError> {
-        self.0.context.need_workspaces()?;
+        self.0.resources.need_workspaces()?;
         Workspace::check(&name, external_id.as_deref())?;
         self.write(move |tx, ctx| create(tx, ctx, &name, external_id.as_ref())).await
     }
 
     async fn list_workspaces(&self, page: PageRequest) -> Result<Page<Workspace>, StoreError> {
-        self.0.context.need_workspaces()?;
+        self.0.resources.need_workspaces()?;
         self.page_by_number(LIST, page, read, |workspace| workspace.id).await
     }
 }

@@ -3,8 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use ah_model::{
-    Appended, Event, EventOrder, EventQuery, NewEvent, PageLimit, SessionId, Timestamp, Usage,
-    limits,
+    Appended, Event, EventQuery, NewEvent, Order, PageLimit, SessionId, Timestamp, Usage, limits,
 };
 use ah_store::{EventWatch, Events, Kind, StoreError};
 use async_trait::async_trait;
@@ -120,8 +119,8 @@ impl Rows {
             event.seq > query.after && (query.types.is_empty() || query.types.contains(&event.kind))
         });
         Ok(match query.order {
-            EventOrder::Oldest => cut_page(matching, query.limit),
-            EventOrder::Newest => {
+            Order::Oldest => cut_page(matching, query.limit),
+            Order::Newest => {
                 // The newest events fill the page, so a heavy one drops the oldest of it.
                 let matching: Vec<_> = matching.collect();
                 let mut page = cut_page(matching.into_iter().rev(), query.limit);

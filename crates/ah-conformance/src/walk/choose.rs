@@ -2,8 +2,8 @@
 //! bad values come up often.
 
 use ah_model::{
-    AgentKindRef, BatchId, Cursor, Delivery, DraftFields, DraftId, EventOrder, EventQuery, Exit,
-    ExportHeader, Fork, KvEntry, Labels, NewEvent, NewRepo, NewRun, NewSession, NewTask, Origin,
+    AgentKindRef, BatchId, Cursor, Delivery, DraftFields, DraftId, EventQuery, Exit, ExportHeader,
+    Fork, KvEntry, Labels, NewEvent, NewRepo, NewRun, NewSession, NewTask, Order, Origin,
     PageLimit, RawJson, RunId, RunKind, RuntimeSpec, RuntimeType, Session, SessionFilter,
     SessionId, SessionStatus, StatusChange, Task, TaskFilter, Timestamp, Vcs,
 };
@@ -345,7 +345,7 @@ impl<'a> Chooser<'a> {
         EventQuery {
             after: self.random.pick(&[0, 0, 1, 3, u64::MAX]),
             types: types.into_iter().map(str::to_owned).collect(),
-            order: self.random.pick(&[EventOrder::Oldest, EventOrder::Newest]),
+            order: self.random.pick(&[Order::Oldest, Order::Newest]),
             limit: PageLimit::new(self.random.pick(&[1, 2, 50])).unwrap(),
         }
     }

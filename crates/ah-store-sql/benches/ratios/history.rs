@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ah_model::{EventOrder, EventQuery, PageLimit, PageRequest, SessionFilter, SessionId};
+use ah_model::{EventQuery, Order, PageLimit, PageRequest, SessionFilter, SessionId};
 use ah_store::{Events, Sessions, block_on};
 
 use super::figure::{Figure, Goal, alternate, median};
@@ -76,7 +76,7 @@ fn open_and_list(path: &Path) -> Duration {
 fn tail(path: &Path) -> Duration {
     let store = open(path);
     let limit = PageLimit::new(TAIL).unwrap();
-    let query = EventQuery { order: EventOrder::Newest, limit, ..EventQuery::default() };
+    let query = EventQuery { order: Order::Newest, limit, ..EventQuery::default() };
     let times = (0..REPEATS).map(|_| {
         let start = Instant::now();
         let events = block_on(store.events("tail".parse().unwrap(), query.clone())).unwrap();

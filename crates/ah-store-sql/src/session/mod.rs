@@ -12,7 +12,7 @@ use ah_store::{Kind, SessionFork, Sessions, StoreError};
 use async_trait::async_trait;
 
 use crate::SqlStore;
-use crate::context::Context;
+use crate::resources::Resources;
 use crate::tx::{Tx, query_all, query_first};
 use crate::{repo, task, workspace};
 
@@ -52,7 +52,7 @@ pub(crate) fn last_seq(tx: &mut dyn Tx, id: &SessionId) -> Result<u64, StoreErro
 /// Creates a session of what was asked for, forked from `fork` if given.
 pub(crate) fn create(
     tx: &mut dyn Tx,
-    ctx: &Context,
+    ctx: &Resources,
     new: NewSession,
     fork: Option<Fork>,
 ) -> Result<Session, StoreError> {
@@ -109,7 +109,7 @@ const SET_STATUS: &str = "UPDATE sessions SET status = $1, started_at = $2, ende
 
 fn set_status(
     tx: &mut dyn Tx,
-    ctx: &Context,
+    ctx: &Resources,
     id: &SessionId,
     change: StatusChange,
 ) -> Result<Session, StoreError> {
@@ -136,7 +136,7 @@ const SET_PINNED: &str = "UPDATE sessions SET pinned = $1 WHERE id = $2";
 
 fn fork(
     tx: &mut dyn Tx,
-    ctx: &Context,
+    ctx: &Resources,
     id: &SessionId,
     wanted: &SessionFork,
 ) -> Result<Session, StoreError> {
@@ -169,7 +169,7 @@ fn with_prefix(tx: &mut dyn Tx, prefix: &str) -> Result<Vec<SessionId>, StoreErr
     query_all(tx, WITH_PREFIX, &[prefix.into(), (&end).into()], |row| row.parse(0))
 }
 
-fn restore(tx: &mut dyn Tx, ctx: &Context, header: &ExportHeader) -> Result<Session, StoreError> {
+fn restore(tx: &mut dyn Tx, ctx: &Resources, header: &ExportHeader) -> Result<Session, StoreError> {
     let wanted = &header.session;
     let known = match lock(tx, &wanted.id) {
         Ok(_) => Some(get(tx, &wanted.id, Access::Read)?),
@@ -195,7 +195,7 @@ fn restore(tx: &mut dyn Tx, ctx: &Context, header: &ExportHeader) -> Result<Sess
 
 fn restore_absent(
     tx: &mut dyn Tx,
-    ctx: &Context,
+    ctx: &Resources,
     header: &ExportHeader,
 ) -> Result<Session, StoreError> {
     let mut session = header.session.clone();

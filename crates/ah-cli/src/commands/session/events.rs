@@ -1,4 +1,4 @@
-use ah_model::{Cursor, Event, EventOrder, EventQuery, Invalid, PageLimit, SessionId};
+use ah_model::{Cursor, Event, EventQuery, Invalid, Order, PageLimit, SessionId};
 use ah_store::{Events, Sessions, block_on};
 use ah_store_sql::SqlStore;
 
@@ -92,11 +92,11 @@ impl<'a> Reader<'a> {
         let mut query = EventQuery {
             after: start(args)?,
             types: args.types.clone(),
-            order: EventOrder::Oldest,
+            order: Order::Oldest,
             limit: PageLimit::MAX,
         };
         if let Some(last) = args.last {
-            (query.order, query.limit) = (EventOrder::Newest, PageLimit::new(last)?);
+            (query.order, query.limit) = (Order::Newest, PageLimit::new(last)?);
         }
         query.check()?;
         let left = args.last.map(u64::from).or(args.limit).unwrap_or(u64::MAX);
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
             block_on(self.store.session(self.id.clone()))?;
             return Ok(None);
         }
-        if self.query.order == EventOrder::Oldest {
+        if self.query.order == Order::Oldest {
             self.query.limit = PageLimit::at_most(self.left);
         }
         let events = block_on(self.store.events(self.id.clone(), self.query.clone()))?;
@@ -118,8 +118,8 @@ impl<'a> Reader<'a> {
         };
         self.query.after = last.seq;
         self.left = match self.query.order {
-            EventOrder::Oldest => self.left - events.len() as u64,
-            EventOrder::Newest => 0,
+            Order::Oldest => self.left - events.len() as u64,
+            Order::Newest => 0,
         };
         Ok(Some(events))
     }

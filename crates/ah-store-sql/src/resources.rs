@@ -5,13 +5,13 @@ use std::sync::Arc;
 use ah_model::Timestamp;
 use ah_store::{Capabilities, Clock, Feature, Ids, StoreError};
 
-pub(crate) struct Context {
+pub(crate) struct Resources {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Ids,
     pub(crate) capabilities: Capabilities,
 }
 
-impl Context {
+impl Resources {
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
