@@ -10,11 +10,57 @@ macro_rules! conformance {
     ($make:path) => {
         $crate::stamp! {
             $make;
+            agent {
+                an_agent_is_kept_with_all_it_was_given_and_its_first_session,
+                an_agent_gets_an_id_that_sorts_by_its_creation,
+                agents_of_every_type_keep_their_descriptor,
+                an_agent_without_a_descriptor_gets_a_plain_one_or_is_refused,
+                bad_agents_are_refused_and_nothing_is_written,
+                a_taken_id_name_or_origin_is_a_conflict_that_changes_nothing,
+                an_agent_is_found_by_id_name_origin_and_the_beginning_of_its_id,
+                an_unknown_agent_is_not_found_by_any_verb,
+                agents_are_paged_by_the_bytes_of_their_name_each_once,
+                each_filter_of_agents_alone_and_together_lists_what_matches,
+                the_largest_agents_are_kept_and_listed_each_once,
+                an_update_changes_what_is_given_and_counts_the_revision,
+                a_refused_update_changes_nothing,
+                of_racing_updates_of_one_revision_one_wins,
+                of_racing_creations_of_one_name_one_wins,
+                an_agent_sleeps_and_wakes_and_staying_is_no_change,
+                the_death_of_an_agent_ends_its_session,
+                a_session_that_had_ended_keeps_its_end_when_its_agent_dies,
+                a_dead_agent_changes_no_more_and_stays_listed,
+                a_session_of_nobody_is_no_agents,
+            }
             agent_kind {
                 a_kind_keeps_its_number_and_its_metadata_until_other_is_given,
                 kinds_are_paged_by_number_each_once,
                 creating_a_session_registers_its_kind_and_leaves_its_metadata,
                 a_kind_that_cannot_be_typed_is_refused_and_not_kept,
+            }
+            agent_session {
+                the_first_event_begins_the_session_and_no_other_does,
+                an_event_that_was_there_already_begins_nothing,
+                an_append_to_an_ended_session_leaves_it_ended,
+                a_sleeping_agent_takes_events_and_renewals_and_stays_asleep,
+                bad_batches_for_an_agent_are_refused_whole,
+                a_reset_ends_the_session_and_begins_the_next_with_its_message,
+                a_compaction_begins_the_next_session_with_its_summary,
+                a_fork_goes_on_from_a_point_of_any_of_its_sessions,
+                a_session_that_had_ended_keeps_its_end_when_its_agent_goes_on,
+                a_new_session_has_a_log_of_its_own,
+                sessions_are_listed_by_number_whatever_the_clock_did,
+                a_renewal_that_expected_something_else_changes_nothing,
+                bad_renewals_are_refused_and_change_nothing,
+                racing_resets_leave_numbers_without_gaps_and_one_active_session,
+                of_racing_resets_that_expect_one_session_one_wins,
+                appends_racing_with_resets_land_once_in_a_session_that_was_active,
+                usage_is_summed_for_each_session_and_for_the_agent,
+                racing_appends_lose_no_usage_of_their_agent,
+                the_active_session_of_an_agent_cannot_be_deleted,
+                an_earlier_session_can_be_deleted_and_its_number_is_not_given_again,
+                a_fork_that_is_no_renewal_belongs_to_no_agent,
+                a_session_keeps_its_agent_through_every_other_change,
             }
             concurrency {
                 concurrent_appends_leave_no_gap_and_lose_nothing,
@@ -56,6 +102,7 @@ macro_rules! conformance {
                 a_cursor_beyond_the_end_reads_nothing,
                 a_page_ends_early_rather_than_hold_too_many_bytes,
                 bad_queries_and_unknown_sessions_are_refused,
+                a_log_is_read_up_to_a_seq_from_either_end,
             }
             export {
                 an_export_imported_again_exports_the_same_bytes,

@@ -1,35 +1,13 @@
 //! Many callers at once: every acknowledged write is there, in order, once.
 
-use std::sync::Arc;
-use std::thread;
-
 use ah_model::{Appended, SessionId};
-use ah_store::{Store, StoreError, block_on};
+use ah_store::{StoreError, block_on};
 
 use crate::Harness;
-use crate::given::{create, id, keyed, log, new_session, note, refusal};
+use crate::given::{create, id, keyed, log, new_session, note, race, refusal};
 
 const THREADS: u64 = 8;
 const APPENDS: u64 = 25;
-
-/// Runs `work` on every thread at once and returns what each answered.
-fn race<T: Send + 'static>(
-    h: &dyn Harness,
-    threads: u64,
-    work: impl Fn(Arc<dyn Store>, u64) -> T + Send + Sync + 'static,
-) -> Vec<T> {
-    let start = Arc::new(std::sync::Barrier::new(usize::try_from(threads).unwrap()));
-    let work = Arc::new(work);
-    let spawn = |index| {
-        let (store, start, work) = (h.store(), start.clone(), work.clone());
-        thread::spawn(move || {
-            start.wait();
-            work(store, index)
-        })
-    };
-    let running: Vec<_> = (0..threads).map(spawn).collect();
-    running.into_iter().map(|thread| thread.join().unwrap()).collect()
-}
 
 pub async fn concurrent_appends_leave_no_gap_and_lose_nothing(h: &mut dyn Harness) {
     create(h, "s1").await;

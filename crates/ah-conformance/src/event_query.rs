@@ -18,6 +18,7 @@ async fn seqs(h: &dyn Harness, query: EventQuery) -> Vec<u64> {
 fn query(after: u64, limit: u32, order: Order, types: &[&str]) -> EventQuery {
     EventQuery {
         after,
+        up_to: None,
         types: types.iter().map(|kind| (*kind).to_owned()).collect(),
         order,
         limit: PageLimit::new(limit).unwrap(),
@@ -104,4 +105,28 @@ pub async fn bad_queries_and_unknown_sessions_are_refused(h: &mut dyn Harness) {
     assert_eq!(refusal(read(h, most.clone()).await), "not-found session s1");
     create(h, "s1").await;
     assert_eq!(read(h, most).await.unwrap(), []);
+}
+
+pub async fn a_log_is_read_up_to_a_seq_from_either_end(h: &mut dyn Harness) {
+    nine_events(h).await;
+    let up_to = |up_to, query| EventQuery { up_to: Some(up_to), ..query };
+    let (oldest, newest) = (Order::Oldest, Order::Newest);
+    for (end, query, expected) in [
+        (4, query(0, 9, oldest, &[]), vec![1, 2, 3, 4]),
+        (4, query(0, 2, oldest, &[]), vec![1, 2]),
+        (4, query(0, 2, newest, &[]), vec![3, 4]),
+        (4, query(3, 9, newest, &[]), vec![4]),
+        (4, query(4, 9, newest, &[]), vec![]),
+        (2, query(7, 9, oldest, &[]), vec![]),
+        (8, query(0, 2, newest, &["a", "b"]), vec![7, 8]),
+        (6, query(2, 9, oldest, &["c"]), vec![3, 6]),
+        (0, query(0, 9, oldest, &[]), vec![]),
+        (0, query(0, 9, newest, &[]), vec![]),
+        (9, query(0, 2, newest, &[]), vec![8, 9]),
+        (u64::MAX, query(8, 9, oldest, &[]), vec![9]),
+        (u64::MAX, query(0, 1, newest, &[]), vec![9]),
+    ] {
+        let bounded = up_to(end, query);
+        assert_eq!(seqs(h, bounded.clone()).await, expected, "{bounded:?}");
+    }
 }

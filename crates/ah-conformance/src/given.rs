@@ -2,17 +2,24 @@
 
 use std::fmt::Debug;
 use std::future::Future;
+use std::sync::{Arc, Barrier};
+use std::thread;
 
 use ah_model::{
-    AgentKindRef, Cursor, DraftFields, Event, EventQuery, Labels, NewEvent, NewRepo, NewSession,
-    NewTask, Origin, Page, PageLimit, PageRequest, RawJson, RuntimeSpec, RuntimeType, Session,
+    Agent, AgentFilter, AgentId, AgentKindRef, AgentType, Beginning, Cursor, DraftFields, Event,
+    EventQuery, Labels, Lifecycle, NewAgent, NewEvent, NewRepo, NewSession, NewTask, Order, Origin,
+    Page, PageLimit, PageRequest, RawJson, Renewal, RuntimeSpec, RuntimeType, Session,
     SessionDetails, SessionFilter, SessionId, SessionStatus, StatusChange, Vcs,
 };
-use ah_store::{Clock, Problem, StoreError};
+use ah_store::{Clock, Problem, Store, StoreError};
 
 use crate::Harness;
 
 pub(crate) fn id(text: &str) -> SessionId {
+    text.parse().unwrap()
+}
+
+pub(crate) fn agent_id(text: &str) -> AgentId {
     text.parse().unwrap()
 }
 
@@ -88,6 +95,31 @@ pub(crate) fn full_session(session: &str) -> NewSession {
     }
 }
 
+/// A permanent agent whose id is its name and whose first session is that with `-1` behind it.
+pub(crate) fn new_agent(name: &str) -> NewAgent {
+    let session = new_session(&format!("{name}-1"));
+    NewAgent { id: Some(agent_id(name)), ..NewAgent::new(name, session) }
+}
+
+/// An agent with a value in every field, spelled as no program of ours would.
+pub(crate) fn full_agent(name: &str) -> NewAgent {
+    NewAgent {
+        id: Some(agent_id(&format!("{name}~id"))),
+        name: name.to_owned(),
+        agent_type: AgentType::User,
+        descriptor: Some(json(
+            r#"{"userId":"u ☃","connector":"\u0074elegram","channelId":"c","z":1.00,"a":"\u0000"}"#,
+        )),
+        permissions: json(r#"{"workspaceDir":"/w","allow":[],"network":false}"#),
+        tokens: json(r#"{"provider":"p","model":"m","size":{"input":12345678901234567890}}"#),
+        stats: json(r#"{"p":{"m":{"input":1e3}}}"#),
+        metadata: json(r#"{"b":"\ud800","a":{}}"#),
+        model: Some("model ☃".to_owned()),
+        origin: origin("daycare", &format!("{name}/x y")),
+        session: full_session(&format!("{name}-1")),
+    }
+}
+
 pub(crate) fn new_task(prompt: &str) -> NewTask {
     NewTask {
         prompt: prompt.to_owned(),
@@ -134,6 +166,46 @@ pub(crate) fn kept(h: &dyn Harness, session: &str, seq: u64, new: &NewEvent) -> 
 
 pub(crate) async fn create(h: &dyn Harness, session: &str) -> Session {
     h.store().create_session(new_session(session)).await.unwrap()
+}
+
+pub(crate) async fn create_agent(h: &dyn Harness, name: &str) -> Agent {
+    h.store().create_agent(new_agent(name)).await.unwrap()
+}
+
+/// The agent as it is kept now.
+pub(crate) async fn agent(h: &dyn Harness, name: &str) -> Agent {
+    h.store().agent(agent_id(name)).await.unwrap()
+}
+
+pub(crate) async fn set_lifecycle(h: &dyn Harness, name: &str, to: Lifecycle) -> Agent {
+    h.store().set_agent_lifecycle(agent_id(name), to).await.unwrap()
+}
+
+pub(crate) fn reset(message: &str) -> Beginning {
+    Beginning::Reset { message: Some(message.to_owned()) }
+}
+
+/// A renewal whose session gets the id `session`.
+pub(crate) fn renewal(how: Beginning, session: &str) -> Renewal {
+    Renewal { session_id: Some(id(session)), ..Renewal::new(how) }
+}
+
+/// The agent goes on in the new session `session`.
+pub(crate) async fn renew(h: &dyn Harness, name: &str, how: Beginning, session: &str) -> Session {
+    h.store().renew_agent(agent_id(name), renewal(how, session)).await.unwrap()
+}
+
+/// Appends to the session the agent goes on in, and returns that session's id.
+pub(crate) async fn tell(h: &dyn Harness, name: &str, event: NewEvent) -> SessionId {
+    let appended = h.store().append_to_agent(agent_id(name), vec![event]).await;
+    appended.unwrap().session_id
+}
+
+/// All sessions of an agent, oldest first.
+pub(crate) async fn sessions_of(h: &dyn Harness, name: &str) -> Vec<Session> {
+    let page = h.store().agent_sessions(agent_id(name), Order::Oldest, all()).await.unwrap();
+    assert_eq!(page.next_cursor, None);
+    page.items
 }
 
 /// Appends one event and returns its seq.
@@ -213,6 +285,8 @@ pub(crate) async fn everything(h: &dyn Harness) -> String {
         parts.push(format!("{:?}", log(h, session.id.as_str()).await));
         parts.push(format!("{:?}", store.session_runs(session.id).await.unwrap()));
     }
+    let agents = store.list_agents(AgentFilter::default(), all()).await.unwrap();
+    parts.push(format!("{agents:?}"));
     parts.push(format!("{:?}", store.list_tasks(<_>::default(), all()).await.unwrap()));
     parts.push(format!("{:?}", store.list_repos(all()).await.unwrap()));
     parts.push(format!("{:?}", store.list_agent_kinds(all()).await.unwrap()));
@@ -223,4 +297,23 @@ pub(crate) async fn everything(h: &dyn Harness) -> String {
         parts.push(format!("{:?}", store.list_workspaces(all()).await.unwrap()));
     }
     parts.join("\n")
+}
+
+/// Runs `work` on every thread at once and returns what each answered.
+pub(crate) fn race<T: Send + 'static>(
+    h: &dyn Harness,
+    threads: u64,
+    work: impl Fn(Arc<dyn Store>, u64) -> T + Send + Sync + 'static,
+) -> Vec<T> {
+    let start = Arc::new(Barrier::new(usize::try_from(threads).unwrap()));
+    let work = Arc::new(work);
+    let spawn = |index| {
+        let (store, start, work) = (h.store(), start.clone(), work.clone());
+        thread::spawn(move || {
+            start.wait();
+            work(store, index)
+        })
+    };
+    let running: Vec<_> = (0..threads).map(spawn).collect();
+    running.into_iter().map(|thread| thread.join().unwrap()).collect()
 }

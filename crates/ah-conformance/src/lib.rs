@@ -6,9 +6,13 @@
 //! do differently is a capability, and both answers are tested.
 #![expect(clippy::unwrap_used, reason = "this crate is test code: a panic is its answer")]
 
+pub mod agent;
+pub mod agent_import;
 pub mod agent_kind;
+pub mod agent_session;
 mod behaviours;
 pub mod concurrency;
+pub mod context;
 pub mod draft;
 pub mod event;
 pub mod event_query;

@@ -117,6 +117,8 @@ pub enum Order {
 pub struct EventQuery {
     /// Only events with a higher seq.
     pub after: u64,
+    /// Only events up to this seq, itself included.
+    pub up_to: Option<u64>,
     /// Only these types; all when empty.
     pub types: Vec<String>,
     /// Where to start reading.

@@ -92,6 +92,10 @@ text_id!(
     SessionId, "session id"
 );
 text_id!(
+    /// Names an agent.
+    AgentId, "agent id"
+);
+text_id!(
     /// Names a run.
     RunId, "run id"
 );

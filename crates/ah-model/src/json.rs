@@ -42,6 +42,11 @@ impl RawJson {
         Self(RawValue::NULL.to_owned())
     }
 
+    /// The JSON value `{}`.
+    pub fn empty_object() -> Self {
+        Self::of(&serde_json::Map::new()).unwrap_or_else(|_| Self::null())
+    }
+
     /// The JSON text.
     pub fn as_str(&self) -> &str {
         self.0.get()

@@ -4,8 +4,11 @@
 //! change is allowed is a pure function here and is called inside the store's transaction.
 #![warn(missing_docs)]
 
+mod agent;
 mod agent_kind;
+mod context;
 mod cursor;
+mod descriptor;
 mod draft;
 mod event;
 mod export;
@@ -17,6 +20,8 @@ mod kv;
 mod labels;
 pub mod limits;
 mod page;
+mod record;
+mod repair;
 mod repo;
 mod run;
 mod runtime;
@@ -27,8 +32,20 @@ mod time;
 mod usage;
 mod workspace;
 
+pub use agent::{
+    Agent, AgentFilter, AgentImport, AgentImported, AgentUpdate, Beginning, Cause, Lifecycle,
+    Membership, NewAgent, OPERATOR, RETIRED, Renewal, SessionImport,
+};
 pub use agent_kind::{AgentKind, AgentKindRef};
+pub use context::{
+    Context, ContextMessage, ContextPart, ContextReason, OpenRlm, PendingCall, Role, Window,
+    context,
+};
 pub use cursor::Cursor;
+pub use descriptor::{
+    AgentType, AppDescriptor, CronDescriptor, Descriptor, PermanentDescriptor, SubagentDescriptor,
+    SystemDescriptor, UserDescriptor,
+};
 pub use draft::{Draft, DraftFields};
 pub use event::{Appended, Event, EventQuery, NewEvent, Order};
 pub use export::{
@@ -36,12 +53,14 @@ pub use export::{
     ExportLine, ExportedEvent, parse_export_line,
 };
 pub use hex::{from_hex, to_hex};
-pub use id::{BatchId, DraftId, RunId, SessionId};
+pub use id::{AgentId, BatchId, DraftId, RunId, SessionId};
 pub use invalid::Invalid;
 pub use json::RawJson;
 pub use kv::{KvEntry, check_kv, check_scope};
 pub use labels::Labels;
 pub use page::{Page, PageLimit, PageRequest};
+pub use record::{JsonText, Record, ToolCall};
+pub use repair::repairs;
 pub use repo::{NewRepo, Repo, Vcs};
 pub use run::{NewRun, Run, RunKind, RunStatus};
 pub use runtime::{Runtime, RuntimeSpec, RuntimeType};

@@ -38,3 +38,17 @@ pub const PAGE_ITEMS_DEFAULT: u32 = 50;
 pub const FILTER_TYPES_MAX: usize = 32;
 /// Most payload bytes of one page of events; a page ends early rather than hold more.
 pub const PAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Longest name of an agent: it is a directory, an address and a column of lists.
+pub const AGENT_NAME_BYTES_MAX: usize = 64;
+/// Longest word for an agent's type.
+pub const AGENT_TYPE_BYTES_MAX: usize = 64;
+/// Longest of an agent's own JSON values: descriptor, permissions, tokens, stats, metadata.
+pub const AGENT_JSON_BYTES_MAX: usize = 256 * 1024;
+/// Records that a context is made of, unless the caller says: the newest ones.
+pub const CONTEXT_RECORDS_DEFAULT: usize = 2_000;
+/// Most records that a context may be made of.
+pub const CONTEXT_RECORDS_MAX: usize = 100_000;
+/// Most payload bytes that a context is made of; older records are left out rather than hold more.
+pub const CONTEXT_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Longest chain of forks that a context is read through.
+pub const FORK_DEPTH_MAX: usize = 1_000;

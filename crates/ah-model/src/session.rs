@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{INDEXED_TEXT_BYTES_MAX, SHORT_TEXT_BYTES_MAX};
 use crate::text::{check_filled, check_optional};
 use crate::{
-    AgentKindRef, Invalid, Labels, NewRepo, RuntimeSpec, SessionId, Timestamp, Usage, check_text,
+    AgentKindRef, Invalid, Labels, Membership, NewRepo, RuntimeSpec, SessionId, SessionImport,
+    Timestamp, Usage, check_text,
 };
 
 /// Where a session stands.
@@ -145,6 +146,14 @@ pub struct Origin {
     pub external_id: String,
 }
 
+impl Origin {
+    /// Refuses empty or overlong parts.
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        check_filled("source", &self.source, INDEXED_TEXT_BYTES_MAX)?;
+        check_filled("externalId", &self.external_id, INDEXED_TEXT_BYTES_MAX)
+    }
+}
+
 /// The point of another session's log that this one goes on from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -251,10 +260,7 @@ impl NewSession {
         self.labels.check()?;
         self.details.check()?;
         check_optional("title", self.title.as_deref(), SHORT_TEXT_BYTES_MAX)?;
-        if let Some(origin) = &self.origin {
-            check_filled("source", &origin.source, INDEXED_TEXT_BYTES_MAX)?;
-            check_filled("externalId", &origin.external_id, INDEXED_TEXT_BYTES_MAX)?;
-        }
+        self.origin.as_ref().map_or(Ok(()), Origin::check)?;
         self.workspace.as_deref().map_or(Ok(()), crate::Workspace::check_name)
     }
 }
@@ -290,6 +296,9 @@ pub struct Session {
     pub forked_from: Option<Fork>,
     /// Where it came from.
     pub origin: Option<Origin>,
+    /// The agent whose session it is, and its place in that agent's life.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_agent: Option<Membership>,
     /// What else is known.
     #[serde(flatten)]
     pub details: SessionDetails,
@@ -328,6 +337,7 @@ impl Session {
             parent_session_id: new.parent,
             forked_from: None,
             origin: new.origin,
+            of_agent: None,
             details: new.details,
             last_seq: 0,
             usage: Usage::default(),
@@ -369,7 +379,12 @@ impl Session {
             let reason = format!("{at_seq}, session {} ends at {}", self.id, self.last_seq);
             return Err(Invalid::new("fork point", reason));
         }
-        let new = NewSession {
+        Ok((self.successor(), Fork { session_id: self.id.clone(), at_seq }))
+    }
+
+    /// A session to create that works where this one did, with nothing said in it yet.
+    pub fn successor(&self) -> NewSession {
+        NewSession {
             id: None,
             repo: self.repo.clone(),
             agent: self.agent.clone(),
@@ -383,8 +398,32 @@ impl Session {
                 project_dir: self.details.project_dir.clone(),
                 ..SessionDetails::default()
             },
-        };
-        Ok((new, Fork { session_id: self.id.clone(), at_seq }))
+        }
+    }
+
+    /// Ends the session at `now` because its agent went on without it: one that ran succeeded, one
+    /// that nothing happened in is cancelled, one that has ended stays as it is.
+    pub fn close(&mut self, reason: &str, now: Timestamp) {
+        let exit = Exit { reason: Some(reason.to_owned()), ..Exit::default() };
+        for to in [SessionStatus::Succeeded, SessionStatus::Cancelled] {
+            if self.status.can_become(to) {
+                // The way was just looked up, so it is there.
+                let _ = self.transition(StatusChange { to, exit }, now);
+                return;
+            }
+        }
+    }
+
+    /// Follows what an import says of it, once its events are there: it ran if there are any, and
+    /// has ended if it is said when, for `reason`.
+    pub fn follow_import(&mut self, import: &SessionImport, reason: &str) {
+        if self.last_seq > 0 && self.status == SessionStatus::Created {
+            self.status = SessionStatus::Running;
+        }
+        self.touch(import.last_activity_at());
+        if let Some(ended_at) = import.ended_at {
+            self.close(reason, ended_at);
+        }
     }
 
     /// Refuses what [`NewSession::check`] and the other ways in would have refused.
@@ -403,8 +442,11 @@ impl Session {
         }
         .check()?;
         check_optional("reason", self.exit.reason.as_deref(), SHORT_TEXT_BYTES_MAX)?;
+        let number = self.of_agent.as_ref().map_or(0, |agent| agent.number);
         let fork_seq = self.forked_from.as_ref().map_or(0, |fork| fork.at_seq);
-        for (field, number) in [("lastSeq", self.last_seq), ("fork point", fork_seq)] {
+        let numbers =
+            [("lastSeq", self.last_seq), ("fork point", fork_seq), ("session number", number)];
+        for (field, number) in numbers {
             if i64::try_from(number).is_err() {
                 return Err(Invalid::new(field, format!("{number} is too large")));
             }

@@ -1,3 +1,27 @@
+TABLE agent_instances
+  id text NOT NULL
+  name text NOT NULL
+  kind_id bigint NOT NULL
+  type text NOT NULL
+  descriptor text NOT NULL
+  permissions text NOT NULL
+  tokens text NOT NULL
+  stats text NOT NULL
+  metadata text NOT NULL
+  lifecycle text NOT NULL
+  model text
+  source text
+  external_id text
+  active_session_id text
+  session_count bigint NOT NULL
+  input_tokens bigint NOT NULL
+  output_tokens bigint NOT NULL
+  cache_read_tokens bigint NOT NULL
+  cache_write_tokens bigint NOT NULL
+  reasoning_tokens bigint NOT NULL
+  revision bigint NOT NULL
+  created_at timestamp with time zone NOT NULL
+  updated_at timestamp with time zone NOT NULL
 TABLE agents
   id bigint NOT NULL
   name text NOT NULL
@@ -145,6 +169,9 @@ TABLE sessions
   created_at timestamp with time zone NOT NULL
   last_resumed_at timestamp with time zone
   last_activity_at timestamp with time zone NOT NULL
+  instance_id text
+  instance_number bigint
+  begun_by text
 TABLE tasks
   id bigint NOT NULL
   session_id text NOT NULL
@@ -164,6 +191,11 @@ TABLE workspaces
   name text NOT NULL
   external_id text
   created_at timestamp with time zone NOT NULL
+CREATE INDEX agent_instances_active ON agent_instances USING btree (active_session_id) WHERE (active_session_id IS NOT NULL)
+CREATE UNIQUE INDEX agent_instances_any_case ON agent_instances USING btree (lower(name))
+CREATE INDEX agent_instances_name ON agent_instances USING btree (name)
+CREATE UNIQUE INDEX agent_instances_origin ON agent_instances USING btree (source, external_id) WHERE (source IS NOT NULL)
+CREATE UNIQUE INDEX agent_instances_pkey ON agent_instances USING btree (id)
 CREATE UNIQUE INDEX agents_name_version_key ON agents USING btree (name, version)
 CREATE UNIQUE INDEX agents_pkey ON agents USING btree (id)
 CREATE UNIQUE INDEX drafts_pkey ON drafts USING btree (id)
@@ -188,6 +220,7 @@ CREATE INDEX session_labels_k_v ON session_labels USING btree (k, v)
 CREATE UNIQUE INDEX session_labels_pkey ON session_labels USING btree (session_id, k)
 CREATE INDEX sessions_activity ON sessions USING btree (last_activity_at, id)
 CREATE INDEX sessions_forked_from ON sessions USING btree (forked_from) WHERE (forked_from IS NOT NULL)
+CREATE UNIQUE INDEX sessions_instance ON sessions USING btree (instance_id, instance_number) WHERE (instance_id IS NOT NULL)
 CREATE UNIQUE INDEX sessions_origin ON sessions USING btree (source, external_id) WHERE (source IS NOT NULL)
 CREATE INDEX sessions_parent ON sessions USING btree (parent_session_id) WHERE (parent_session_id IS NOT NULL)
 CREATE UNIQUE INDEX sessions_pkey ON sessions USING btree (id)

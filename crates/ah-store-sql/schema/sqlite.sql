@@ -1,3 +1,37 @@
+CREATE TABLE agent_instances (
+  id                 TEXT PRIMARY KEY,
+  name               TEXT NOT NULL,
+  kind_id            INTEGER NOT NULL REFERENCES agents(id) ON DELETE RESTRICT,
+  type               TEXT NOT NULL,
+  descriptor         TEXT NOT NULL,
+  permissions        TEXT NOT NULL,
+  tokens             TEXT NOT NULL,
+  stats              TEXT NOT NULL,
+  metadata           TEXT NOT NULL,
+  lifecycle          TEXT NOT NULL,
+  model              TEXT,
+  source             TEXT,
+  external_id        TEXT,
+  active_session_id  TEXT REFERENCES sessions(id) ON DELETE SET NULL,
+  session_count      INTEGER NOT NULL DEFAULT 0,
+  input_tokens       INTEGER NOT NULL DEFAULT 0,
+  output_tokens      INTEGER NOT NULL DEFAULT 0,
+  cache_read_tokens  INTEGER NOT NULL DEFAULT 0,
+  cache_write_tokens INTEGER NOT NULL DEFAULT 0,
+  reasoning_tokens   INTEGER NOT NULL DEFAULT 0,
+  revision           INTEGER NOT NULL DEFAULT 1,
+  created_at         TEXT NOT NULL,
+  updated_at         TEXT NOT NULL
+);
+
+CREATE INDEX agent_instances_active ON agent_instances(active_session_id) WHERE active_session_id IS NOT NULL;
+
+CREATE UNIQUE INDEX agent_instances_any_case ON agent_instances(lower(name));
+
+CREATE INDEX agent_instances_name ON agent_instances(name);
+
+CREATE UNIQUE INDEX agent_instances_origin ON agent_instances(source, external_id) WHERE source IS NOT NULL;
+
 CREATE TABLE agents (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,
   name         TEXT NOT NULL,                  -- e.g., 'openhands', 'claude-code'
@@ -160,11 +194,13 @@ CREATE TABLE sessions (
   workspace_path TEXT,                         -- per-task filesystem workspace
   started_at   TEXT NOT NULL,
   ended_at     TEXT
-, title TEXT, labels TEXT NOT NULL DEFAULT '{}', pinned INTEGER NOT NULL DEFAULT 0, parent_session_id TEXT REFERENCES sessions(id) ON DELETE SET NULL, forked_from TEXT REFERENCES sessions(id) ON DELETE RESTRICT, forked_at_seq INTEGER, source TEXT, external_id TEXT, project_dir TEXT, hostname TEXT, executor_session_id TEXT, executor_profile TEXT, executor_type TEXT, inference_session_id TEXT, reset_message TEXT, exit_code INTEGER, exit_signal INTEGER, exit_reason TEXT, last_seq INTEGER NOT NULL DEFAULT 0, input_tokens INTEGER NOT NULL DEFAULT 0, output_tokens INTEGER NOT NULL DEFAULT 0, cache_read_tokens INTEGER NOT NULL DEFAULT 0, cache_write_tokens INTEGER NOT NULL DEFAULT 0, reasoning_tokens INTEGER NOT NULL DEFAULT 0, created_at TEXT NOT NULL DEFAULT '1970-01-01T00:00:00.000Z', last_resumed_at TEXT, last_activity_at TEXT NOT NULL DEFAULT '1970-01-01T00:00:00.000Z');
+, title TEXT, labels TEXT NOT NULL DEFAULT '{}', pinned INTEGER NOT NULL DEFAULT 0, parent_session_id TEXT REFERENCES sessions(id) ON DELETE SET NULL, forked_from TEXT REFERENCES sessions(id) ON DELETE RESTRICT, forked_at_seq INTEGER, source TEXT, external_id TEXT, project_dir TEXT, hostname TEXT, executor_session_id TEXT, executor_profile TEXT, executor_type TEXT, inference_session_id TEXT, reset_message TEXT, exit_code INTEGER, exit_signal INTEGER, exit_reason TEXT, last_seq INTEGER NOT NULL DEFAULT 0, input_tokens INTEGER NOT NULL DEFAULT 0, output_tokens INTEGER NOT NULL DEFAULT 0, cache_read_tokens INTEGER NOT NULL DEFAULT 0, cache_write_tokens INTEGER NOT NULL DEFAULT 0, reasoning_tokens INTEGER NOT NULL DEFAULT 0, created_at TEXT NOT NULL DEFAULT '1970-01-01T00:00:00.000Z', last_resumed_at TEXT, last_activity_at TEXT NOT NULL DEFAULT '1970-01-01T00:00:00.000Z', instance_id TEXT REFERENCES agent_instances(id) ON DELETE SET NULL, instance_number INTEGER, begun_by TEXT);
 
 CREATE INDEX sessions_activity ON sessions(last_activity_at, id);
 
 CREATE INDEX sessions_forked_from ON sessions(forked_from) WHERE forked_from IS NOT NULL;
+
+CREATE UNIQUE INDEX sessions_instance ON sessions(instance_id, instance_number) WHERE instance_id IS NOT NULL;
 
 CREATE UNIQUE INDEX sessions_origin ON sessions(source, external_id) WHERE source IS NOT NULL;
 

@@ -2,16 +2,19 @@
 
 use std::collections::HashMap;
 
-use ah_model::{Appended, Event, EventQuery, NewEvent, Order, SessionId, Timestamp, Usage, limits};
+use ah_model::{
+    AgentId, Appended, Event, EventQuery, NewEvent, Order, SessionId, Timestamp, Usage, limits,
+};
 use ah_store::{EventWatch, Events, Kind, StoreError};
 use async_trait::async_trait;
 
 use crate::SqlStore;
 use crate::reader::Reader;
 use crate::resources::Resources;
-use crate::session;
-use crate::tx::{Column, Dialect, More, Param, Row, Tx, query_all, query_first};
+use crate::tx::{Column, Dialect, More, Param, Row, Tx, query_all};
+use crate::usage::{self, Owner};
 use crate::watch::SqlWatch;
+use crate::{agent, session};
 
 const COLUMNS: &[Column] = &[
     Column::Text("session_id"),
@@ -22,24 +25,55 @@ const COLUMNS: &[Column] = &[
     Column::Text("dedup_key"),
 ];
 
-fn append(
+/// What to append, and where.
+pub(crate) struct Append<'a> {
+    pub(crate) session: &'a SessionId,
+    /// Only behind this seq.
+    pub(crate) after: Option<u64>,
+    pub(crate) events: &'a [NewEvent],
+    /// The agent of the session, when the caller knows and has locked it.
+    pub(crate) agent: Option<&'a AgentId>,
+    /// When the session was active; absent when an import says that itself.
+    pub(crate) active_at: Option<Timestamp>,
+}
+
+impl<'a> Append<'a> {
+    fn new(session: &'a SessionId, events: &'a [NewEvent], ctx: &Resources) -> Self {
+        Self { session, after: None, events, agent: None, active_at: Some(ctx.now()) }
+    }
+}
+
+/// Rows are locked in one order everywhere: the agent, then its session.
+pub(crate) fn append(
     tx: &mut dyn Tx,
     ctx: &Resources,
-    session: &SessionId,
-    expected: Option<u64>,
-    events: &[NewEvent],
+    wanted: &Append<'_>,
 ) -> Result<Appended, StoreError> {
+    let Append { session, events, .. } = *wanted;
+    let spent: Vec<Usage> = events.iter().map(|event| Usage::of_event(&event.data)).collect();
+    let counted = spent.iter().any(|usage| *usage != Usage::default());
+    let agent = match wanted.agent {
+        Some(agent) => Some(agent.clone()),
+        None if counted => agent::lock_of_session(tx, session)?,
+        None => None,
+    };
     let before = session::lock(tx, session)?;
-    if let Some(expected) = expected.filter(|expected| *expected != before) {
+    if let Some(expected) = wanted.after.filter(|expected| *expected != before) {
         let reason = format!("has {before} events, {expected} were expected");
         return Err(StoreError::conflict(Kind::Session, session, reason));
     }
-    let plan = Plan::new(before, events, known_keys(tx, session, events)?);
+    // An empty log has no keys to look for.
+    let known = if before == 0 { HashMap::new() } else { known_keys(tx, session, events)? };
+    let plan = Plan::new(before, events, known);
     if !plan.new.is_empty() {
         let now = ctx.now();
-        let mut rows = plan.new.iter().map(|(seq, event)| row(session, *seq, event, now));
+        let mut rows = plan.new.iter().map(|(seq, at)| row(session, *seq, &events[*at], now));
         tx.insert_rows("events", COLUMNS, &mut rows)?;
-        advance(tx, session, &plan, now)?;
+        advance(tx, session, plan.end, wanted.active_at)?;
+    }
+    if counted {
+        let new = plan.new.iter().map(|(_, at)| spent[*at]);
+        spend(tx, session, agent.as_ref(), new.fold(Usage::default(), Usage::plus))?;
     }
     Ok(Appended {
         session_id: session.clone(),
@@ -67,27 +101,28 @@ fn row<'a>(
 }
 
 /// Which of the given events are new, and the seqs of all.
-struct Plan<'a> {
-    new: Vec<(u64, &'a NewEvent)>,
+struct Plan {
+    /// The seq of each new event, and its place among the given ones.
+    new: Vec<(u64, usize)>,
     first_seq: u64,
     last_seq: u64,
     /// The newest seq of the session afterwards.
     end: u64,
 }
 
-impl<'a> Plan<'a> {
-    fn new(before: u64, events: &'a [NewEvent], mut known: HashMap<String, u64>) -> Self {
+impl Plan {
+    fn new(before: u64, events: &[NewEvent], mut known: HashMap<String, u64>) -> Self {
         let mut plan = Self {
             new: Vec::with_capacity(events.len()),
             first_seq: u64::MAX,
             last_seq: 0,
             end: before,
         };
-        for event in events {
+        for (at, event) in events.iter().enumerate() {
             let duplicate = event.dedup_key.as_ref().and_then(|key| known.get(key).copied());
             let seq = duplicate.unwrap_or_else(|| {
                 plan.end += 1;
-                plan.new.push((plan.end, event));
+                plan.new.push((plan.end, at));
                 if let Some(key) = &event.dedup_key {
                     known.insert(key.clone(), plan.end);
                 }
@@ -140,50 +175,33 @@ fn padded<'a>(head: &'a str, values: impl Iterator<Item = Param<'a>>) -> Vec<Par
 // A clock that went back does not take the session's activity back.
 const ADVANCE: &str = "UPDATE sessions SET last_seq = $1, \
     last_activity_at = CASE WHEN last_activity_at < $2 THEN $2 ELSE last_activity_at END WHERE id = $3";
-const USAGE: &str = "SELECT input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, \
-    reasoning_tokens FROM sessions WHERE id = $1";
-const ADD_USAGE: &str = "UPDATE sessions SET input_tokens = $1, output_tokens = $2, \
-    cache_read_tokens = $3, cache_write_tokens = $4, reasoning_tokens = $5 WHERE id = $6";
+const ADVANCE_ONLY: &str = "UPDATE sessions SET last_seq = $1 WHERE id = $2";
 
 fn advance(
     tx: &mut dyn Tx,
     session: &SessionId,
-    plan: &Plan<'_>,
-    now: Timestamp,
+    end: u64,
+    active_at: Option<Timestamp>,
 ) -> Result<(), StoreError> {
-    tx.execute(ADVANCE, &[plan.end.into(), now.into(), session.as_str().into()])?;
-    let none = Usage::default();
-    let usage =
-        plan.new.iter().fold(none, |sum, (_, event)| sum.plus(Usage::of_event(&event.data)));
-    if usage == none {
-        return Ok(());
+    let session = session.as_str().into();
+    match active_at {
+        Some(at) => tx.execute(ADVANCE, &[end.into(), at.into(), session]),
+        None => tx.execute(ADVANCE_ONLY, &[end.into(), session]),
     }
-    let total = usage_of(tx, session)?.plus(usage);
-    let params = [
-        total.input_tokens.into(),
-        total.output_tokens.into(),
-        total.cache_read_tokens.into(),
-        total.cache_write_tokens.into(),
-        total.reasoning_tokens.into(),
-        session.as_str().into(),
-    ];
-    tx.execute(ADD_USAGE, &params).map(drop)
+    .map(drop)
 }
 
-/// The totals alone: an odd value elsewhere in the row is no reason to refuse an event.
-fn usage_of(tx: &mut dyn Tx, session: &SessionId) -> Result<Usage, StoreError> {
-    let read = |row: &dyn Row| {
-        let row = Reader::new(row);
-        Ok(Usage {
-            input_tokens: row.uint()?,
-            output_tokens: row.uint()?,
-            cache_read_tokens: row.uint()?,
-            cache_write_tokens: row.uint()?,
-            reasoning_tokens: row.uint()?,
-        })
-    };
-    query_first(tx, USAGE, &[session.as_str().into()], read)?
-        .ok_or_else(|| StoreError::not_found(Kind::Session, session))
+fn spend(
+    tx: &mut dyn Tx,
+    session: &SessionId,
+    agent: Option<&AgentId>,
+    spent: Usage,
+) -> Result<(), StoreError> {
+    if spent == Usage::default() {
+        return Ok(());
+    }
+    usage::add(tx, Owner::Session(session.as_str()), spent)?;
+    agent.map_or(Ok(()), |agent| usage::add(tx, Owner::Agent(agent.as_str()), spent))
 }
 
 pub(crate) fn page(
@@ -193,23 +211,28 @@ pub(crate) fn page(
 ) -> Result<Vec<Event>, StoreError> {
     session::last_seq(tx, session)?;
     let types = query.types.len();
+    let mut params = vec![session.as_str().into(), query.after.into()];
+    let up_to = query.up_to.map_or(String::new(), |up_to| {
+        params.push(up_to.into());
+        " AND seq <= $3".to_owned()
+    });
     let of_type = match types {
         0 => String::new(),
-        _ => format!(" AND type IN ({})", marks(3, types)),
+        _ => format!(" AND type IN ({})", marks(params.len() + 1, types)),
     };
     let direction = match query.order {
         Order::Oldest => "ASC",
         Order::Newest => "DESC",
     };
-    let mut params = vec![session.as_str().into(), query.after.into()];
     if let Some(last) = query.types.last() {
+        let end = params.len() + types.next_power_of_two();
         params.extend(query.types.iter().map(Param::from));
-        params.resize(2 + types.next_power_of_two(), last.into());
+        params.resize(end, last.into());
     }
     let limit = params.len();
     params.push((query.limit.get() as u64).into());
     let wanted = format!(
-        "FROM events WHERE session_id = $1 AND seq > $2{of_type} \
+        "FROM events WHERE session_id = $1 AND seq > $2{up_to}{of_type} \
          ORDER BY seq {direction} LIMIT ${}",
         limit + 1
     );
@@ -271,7 +294,7 @@ impl Events for SqlStore {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
-        self.write(move |tx, ctx| append(tx, ctx, &session, None, &events)).await
+        self.write(move |tx, ctx| append(tx, ctx, &Append::new(&session, &events, ctx))).await
     }
 
     async fn append_events_after(
@@ -281,7 +304,11 @@ impl Events for SqlStore {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
-        self.write(move |tx, ctx| append(tx, ctx, &session, Some(after), &events)).await
+        self.write(move |tx, ctx| {
+            let behind = Append { after: Some(after), ..Append::new(&session, &events, ctx) };
+            append(tx, ctx, &behind)
+        })
+        .await
     }
 
     async fn events(
@@ -312,7 +339,7 @@ mod tests {
     use ah_model::{NewEvent, NewRepo, NewSession, RawJson, Usage, Vcs};
     use ah_store::{Capabilities, Events, Ids, Sessions, block_on};
 
-    use super::usage_of;
+    use crate::usage::{self, Owner};
     use crate::{SqlStore, SqliteOptions};
 
     #[test]
@@ -333,7 +360,8 @@ mod tests {
         let data = RawJson::parse("data", r#"{"usage":{"inputTokens":7}}"#, usize::MAX).unwrap();
         let event = NewEvent { kind: "note".to_owned(), data, dedup_key: None, ts: None };
         block_on(store.append_events(id.clone(), vec![event; 2])).unwrap();
-        let usage = block_on(store.read(move |tx, _| usage_of(tx, &id))).unwrap();
+        let usage =
+            block_on(store.read(move |tx, _| usage::of(tx, Owner::Session(id.as_str())))).unwrap();
         assert_eq!(usage, Usage { input_tokens: 14, ..Usage::default() });
     }
 }

@@ -79,6 +79,24 @@ const RULES: &[Rule] = &[
               FROM sessions f JOIN sessions s ON s.id = f.forked_from \
               WHERE f.forked_at_seq > s.last_seq OR f.forked_at_seq < 0",
     },
+    Rule {
+        text: "an agent has a lifecycle of the state machine",
+        sql: "SELECT 'agent ' || name || ': lifecycle ' || lifecycle FROM agent_instances \
+              WHERE lifecycle NOT IN ('active', 'sleeping', 'dead')",
+    },
+    Rule {
+        text: "an agent goes on in a session of its own",
+        sql: "SELECT 'agent ' || i.name || ': goes on in ' || coalesce(i.active_session_id, 'none') \
+              FROM agent_instances i LEFT JOIN sessions s ON s.id = i.active_session_id \
+              WHERE s.instance_id IS NULL OR s.instance_id <> i.id",
+    },
+    Rule {
+        text: "sessions of an agent have numbers it has given",
+        sql: "SELECT 'session ' || s.id || ': number ' || coalesce(s.instance_number, 0) || ' of ' || \
+              i.session_count FROM sessions s JOIN agent_instances i ON i.id = s.instance_id \
+              WHERE s.instance_number IS NULL OR s.instance_number < 1 \
+              OR s.instance_number > i.session_count",
+    },
 ];
 
 /// Rules that only SQLite needs or can check; PostgreSQL keeps the first two itself.
@@ -103,6 +121,12 @@ const SQLITE_RULES: &[Rule] = &[
               WHERE typeof(coalesce(pid_agent, 0)) <> 'integer' \
               OR typeof(coalesce(mux_window, 0)) <> 'integer' \
               OR typeof(coalesce(exit_code, 0)) <> 'integer'",
+    },
+    Rule {
+        text: "what agents are described by is JSON",
+        sql: "SELECT 'agent ' || name || ': not JSON' FROM agent_instances \
+              WHERE NOT (json_valid(descriptor) AND json_valid(permissions) \
+              AND json_valid(tokens) AND json_valid(stats) AND json_valid(metadata))",
     },
     Rule {
         text: "payloads of events are JSON",

@@ -4,6 +4,7 @@
 //! them; rules come from `ah_model` and are called inside the transaction. `sqlite` and `postgres`
 //! know how to run a transaction and nothing of the nouns.
 
+mod agent;
 mod agent_kind;
 mod draft;
 mod event;
@@ -21,8 +22,10 @@ mod run;
 mod runtime;
 mod session;
 mod sqlite;
+mod statement;
 mod task;
 mod tx;
+mod usage;
 mod watch;
 mod workspace;
 

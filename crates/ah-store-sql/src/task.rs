@@ -11,8 +11,9 @@ use crate::SqlStore;
 use crate::page::number_cursor;
 use crate::reader::Reader;
 use crate::resources::Resources;
+use crate::run;
+use crate::session::{self, Place};
 use crate::tx::{Param, Row, Tx, query_all, query_first};
-use crate::{run, session};
 
 /// Records a request: per session a task, a `created` session and a pending start run.
 pub(crate) fn create(
@@ -26,7 +27,7 @@ pub(crate) fn create(
         TaskBatch { id: id.clone(), tasks: vec![], session_ids: vec![], run_ids: vec![] };
     let parameters = new.run_parameters()?;
     for wanted in new.sessions() {
-        let session = session::create(tx, ctx, wanted, None)?;
+        let session = session::create(tx, ctx, wanted, Place::default())?;
         let mut task = Task {
             id: None,
             session_id: session.id.clone(),

@@ -14,6 +14,7 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "each is the noun itself")]
 pub enum Kind {
+    Agent,
     AgentKind,
     Draft,
     Key,
@@ -27,6 +28,7 @@ pub enum Kind {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Agent => "agent",
             Self::AgentKind => "agent kind",
             Self::Draft => "draft",
             Self::Key => "key",

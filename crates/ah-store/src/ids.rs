@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use ah_model::{BatchId, DraftId, RunId, SessionId, Timestamp};
+use ah_model::{AgentId, BatchId, DraftId, RunId, SessionId, Timestamp};
 
 use crate::StoreError;
 
@@ -47,6 +47,11 @@ impl Ids {
     /// A fresh session id.
     pub fn session(&self, now: Timestamp) -> Result<SessionId, StoreError> {
         self.mint(now).map(|(ms, random)| SessionId::mint(ms, random))
+    }
+
+    /// A fresh agent id.
+    pub fn agent(&self, now: Timestamp) -> Result<AgentId, StoreError> {
+        self.mint(now).map(|(ms, random)| AgentId::mint(ms, random))
     }
 
     /// A fresh run id.

@@ -5,10 +5,12 @@
 //! backend and no async runtime: futures of any store can be driven by [`block_on`].
 #![warn(missing_docs)]
 
+mod agent;
 mod agent_kind;
 mod block_on;
 mod capabilities;
 mod clock;
+mod context;
 mod draft;
 mod error;
 mod event;
@@ -16,16 +18,19 @@ mod export;
 mod ids;
 mod kv;
 mod repo;
+mod restore;
 mod run;
 mod runtime;
 mod session;
 mod task;
 mod workspace;
 
+pub use agent::Agents;
 pub use agent_kind::AgentKinds;
 pub use block_on::block_on;
 pub use capabilities::Capabilities;
 pub use clock::{Clock, SystemClock};
+pub use context::{ContextLimit, repair_session, session_context};
 pub use draft::Drafts;
 pub use error::{BoxError, Feature, Kind, Problem, StoreError};
 pub use event::{EventWatch, Events};
@@ -33,6 +38,7 @@ pub use export::{ImportReport, check_export, export_session, import_session};
 pub use ids::{IdSource, Ids, SystemIds};
 pub use kv::KeyValues;
 pub use repo::Repos;
+pub use restore::{Roster, load_agents, restore_agent};
 pub use run::Runs;
 pub use runtime::Runtimes;
 pub use session::{SessionFork, Sessions};
@@ -42,6 +48,7 @@ pub use workspace::Workspaces;
 /// Everything a harbor keeps.
 pub trait Store:
     AgentKinds
+    + Agents
     + Drafts
     + Events
     + KeyValues

@@ -64,7 +64,7 @@ impl Events for ModelStore {
 }
 
 impl Rows {
-    fn append_events(
+    pub(super) fn append_events(
         &mut self,
         id: &SessionId,
         events: Vec<NewEvent>,
@@ -91,7 +91,12 @@ impl Rows {
     }
 
     /// The seq that holds the event, and whether it is new.
-    fn append_event(&mut self, id: &SessionId, new: NewEvent, now: Timestamp) -> (u64, bool) {
+    pub(super) fn append_event(
+        &mut self,
+        id: &SessionId,
+        new: NewEvent,
+        now: Timestamp,
+    ) -> (u64, bool) {
         let log = self.events.entry(id.clone()).or_default();
         let known =
             log.iter().find(|event| new.dedup_key.is_some() && event.dedup_key == new.dedup_key);
@@ -100,7 +105,12 @@ impl Rows {
         }
         let session = self.sessions.get_mut(id).unwrap();
         session.last_seq += 1;
-        session.usage = session.usage.plus(Usage::of_event(&new.data));
+        let usage = Usage::of_event(&new.data);
+        session.usage = session.usage.plus(usage);
+        if let Some(place) = &session.of_agent {
+            let agent = self.agents.get_mut(&place.id).unwrap();
+            agent.usage = agent.usage.plus(usage);
+        }
         log.push(Arc::new(Event {
             session_id: id.clone(),
             seq: session.last_seq,
@@ -116,7 +126,9 @@ impl Rows {
         self.row(id)?;
         let log = self.events.get(id).into_iter().flatten();
         let matching = log.filter(|event| {
-            event.seq > query.after && (query.types.is_empty() || query.types.contains(&event.kind))
+            event.seq > query.after
+                && query.up_to.is_none_or(|up_to| event.seq <= up_to)
+                && (query.types.is_empty() || query.types.contains(&event.kind))
         });
         Ok(match query.order {
             Order::Oldest => cut_page(matching, query.limit),

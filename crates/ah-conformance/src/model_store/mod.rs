@@ -4,6 +4,8 @@
 //! Every rule is ah-model's; this room only keeps rows. A write works on a copy of all rows that
 //! replaces them when it succeeds, so a refused one changes nothing.
 
+mod agent;
+mod agent_import;
 mod agent_kind;
 mod draft;
 mod event;
@@ -19,8 +21,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use ah_model::{
-    AgentKind, Cursor, Draft, DraftId, Event, Invalid, Page, PageRequest, Repo, Run, RunId,
-    Runtime, Session, SessionId, Task, Timestamp, Workspace,
+    Agent, AgentId, AgentKind, Cursor, Draft, DraftId, Event, Invalid, Page, PageRequest, Repo,
+    Run, RunId, Runtime, Session, SessionId, Task, Timestamp, Workspace,
 };
 use ah_store::{Capabilities, Clock, Ids, Store, StoreError};
 use tokio::sync::watch;
@@ -51,6 +53,7 @@ impl Door {
 #[derive(Clone, Default)]
 struct Rows {
     repos: BTreeMap<i64, Repo>,
+    agents: BTreeMap<AgentId, Agent>,
     agent_kinds: BTreeMap<i64, AgentKind>,
     runtimes: BTreeMap<i64, Runtime>,
     workspaces: BTreeMap<i64, Workspace>,

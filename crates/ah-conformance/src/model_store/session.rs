@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use ah_model::{
-    Cursor, ExportHeader, Fork, NewSession, Origin, Page, PageRequest, Session, SessionFilter,
-    SessionId, StatusChange, Timestamp, Usage,
+    Agent, Cursor, ExportHeader, Fork, NewSession, Origin, Page, PageRequest, Session,
+    SessionFilter, SessionId, StatusChange, Timestamp, Usage,
 };
 use ah_store::{Kind, SessionFork, Sessions, StoreError};
 use async_trait::async_trait;
@@ -115,10 +115,19 @@ impl Sessions for ModelStore {
 }
 
 impl Rows {
-    /// Refuses, in this order: an unknown workspace, an unknown parent, a taken id, a taken origin.
     pub(super) fn create_session(
         &mut self,
         new: NewSession,
+        door: &Door,
+    ) -> Result<Session, StoreError> {
+        self.insert_session(new, door.now(), door)
+    }
+
+    /// Refuses, in this order: an unknown workspace, an unknown parent, a taken id, a taken origin.
+    pub(super) fn insert_session(
+        &mut self,
+        new: NewSession,
+        created_at: Timestamp,
         door: &Door,
     ) -> Result<Session, StoreError> {
         self.check_workspace(new.workspace.as_deref(), door.capabilities)?;
@@ -137,7 +146,7 @@ impl Rows {
         let repo_id = self.put_repo(new.repo.clone(), now).id;
         self.put_agent_kind(new.agent.clone(), None);
         self.put_runtime(new.runtime.clone(), None);
-        let session = Session::created(new, id.clone(), repo_id, now);
+        let session = Session::created(new, id.clone(), repo_id, created_at);
         self.sessions.insert(id.clone(), session);
         self.shown(&id)
     }
@@ -161,6 +170,11 @@ impl Rows {
         let stands_on = |fork: &Option<Fork>| fork.as_ref().is_some_and(|f| f.session_id == *id);
         if let Some(fork) = self.sessions.values().find(|s| stands_on(&s.forked_from)) {
             let reason = format!("session {} was forked from it", fork.id);
+            return Err(StoreError::conflict(Kind::Session, id, reason));
+        }
+        let goes_on = |agent: &&Agent| agent.active_session_id.as_ref() == Some(id);
+        if let Some(agent) = self.agents.values().find(goes_on) {
+            let reason = format!("agent {} goes on in it", agent.name);
             return Err(StoreError::conflict(Kind::Session, id, reason));
         }
         self.sessions.remove(id);
@@ -187,6 +201,7 @@ impl Rows {
         }
         session.parent_session_id.take_if(|id| self.row(id).is_err());
         session.workspace.take_if(|name| !self.knows_workspace(name));
+        session.of_agent.take_if(|place| !self.has_place(place));
         let repo = self.put_repo(session.repo.clone(), door.now());
         self.put_agent_kind(session.agent.clone(), None);
         self.put_runtime(session.runtime.clone(), None);
@@ -213,6 +228,7 @@ impl Rows {
             parent_session_id: session.parent_session_id.clone(),
             forked_from: session.forked_from.clone(),
             origin: session.origin.clone(),
+            of_agent: session.of_agent.clone(),
             last_seq: session.last_seq,
             ..from
         };
@@ -228,7 +244,7 @@ impl Rows {
         Err(StoreError::conflict(Kind::Session, holder, reason))
     }
 
-    fn holder(&self, origin: &Origin) -> Option<&SessionId> {
+    pub(super) fn holder(&self, origin: &Origin) -> Option<&SessionId> {
         let mut sessions = self.sessions.values();
         let found = sessions.find(|session| session.origin.as_ref() == Some(origin));
         found.map(|session| &session.id)
@@ -244,12 +260,12 @@ impl Rows {
         found.ok_or_else(|| StoreError::not_found(Kind::Session, id))
     }
 
-    fn shown(&self, id: &SessionId) -> Result<Session, StoreError> {
+    pub(super) fn shown(&self, id: &SessionId) -> Result<Session, StoreError> {
         self.row(id).map(|session| self.show(session))
     }
 
     /// The session with its repository as that is known now.
-    fn show(&self, session: &Session) -> Session {
+    pub(super) fn show(&self, session: &Session) -> Session {
         let repo = &self.repos[&session.repo_id.unwrap()];
         Session { repo: repo.found.clone(), ..session.clone() }
     }

@@ -344,6 +344,7 @@ impl<'a> Chooser<'a> {
         let types = self.random.pick(&[vec![], vec![], vec!["a"], vec!["b", "☃"], vec!["x"]]);
         EventQuery {
             after: self.random.pick(&[0, 0, 1, 3, u64::MAX]),
+            up_to: self.random.pick(&[None, None, Some(0), Some(2), Some(u64::MAX)]),
             types: types.into_iter().map(str::to_owned).collect(),
             order: self.random.pick(&[Order::Oldest, Order::Newest]),
             limit: PageLimit::new(self.random.pick(&[1, 2, 50])).unwrap(),

@@ -5,8 +5,8 @@ mod list;
 mod row;
 
 use ah_model::{
-    ExportHeader, Fork, NewSession, Origin, Page, PageRequest, Session, SessionFilter, SessionId,
-    StatusChange, Usage,
+    ExportHeader, Fork, Membership, NewSession, Origin, Page, PageRequest, Session, SessionFilter,
+    SessionId, StatusChange, Timestamp, Usage,
 };
 use ah_store::{Kind, SessionFork, Sessions, StoreError};
 use async_trait::async_trait;
@@ -14,9 +14,9 @@ use async_trait::async_trait;
 use crate::SqlStore;
 use crate::resources::Resources;
 use crate::tx::{Tx, query_all, query_first};
-use crate::{repo, task, workspace};
+use crate::{agent, repo, task, workspace};
 
-pub(crate) use self::row::insert;
+pub(crate) use self::row::{SELECT, insert, read, read_origin};
 
 /// Whether the caller is about to change the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,12 +49,21 @@ pub(crate) fn last_seq(tx: &mut dyn Tx, id: &SessionId) -> Result<u64, StoreErro
         .ok_or_else(|| StoreError::not_found(Kind::Session, id))
 }
 
-/// Creates a session of what was asked for, forked from `fork` if given.
+/// What a new session has that its caller does not choose.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    pub(crate) forked_from: Option<Fork>,
+    pub(crate) of_agent: Option<Membership>,
+    /// When it began; now when absent.
+    pub(crate) at: Option<Timestamp>,
+}
+
+/// Creates a session of what was asked for.
 pub(crate) fn create(
     tx: &mut dyn Tx,
     ctx: &Resources,
     new: NewSession,
-    fork: Option<Fork>,
+    place: Place,
 ) -> Result<Session, StoreError> {
     if let Some(name) = &new.workspace {
         ctx.need_workspaces()?;
@@ -72,9 +81,9 @@ pub(crate) fn create(
     }
     refuse_taken(tx, &id, new.origin.as_ref())?;
     let repo = repo::put(tx, ctx, &new.repo)?;
-    let mut session = Session::created(new, id, repo.id, now);
+    let mut session = Session::created(new, id, repo.id, place.at.unwrap_or(now));
     session.repo = repo.found;
-    session.forked_from = fork;
+    (session.forked_from, session.of_agent) = (place.forked_from, place.of_agent);
     insert(tx, &session)?;
     Ok(session)
 }
@@ -99,7 +108,7 @@ fn refuse_taken(
     }
 }
 
-fn of_origin(tx: &mut dyn Tx, origin: &Origin) -> Result<Option<Session>, StoreError> {
+pub(crate) fn of_origin(tx: &mut dyn Tx, origin: &Origin) -> Result<Option<Session>, StoreError> {
     let params = [(&origin.source).into(), (&origin.external_id).into()];
     row::find(tx, "s.source = $1 AND s.external_id = $2", &params)
 }
@@ -117,6 +126,12 @@ fn set_status(
     session
         .transition(change, ctx.now())
         .map_err(|reason| StoreError::conflict(Kind::Session, id, reason))?;
+    save_status(tx, &session)?;
+    Ok(session)
+}
+
+/// Writes what a change of status changes.
+pub(crate) fn save_status(tx: &mut dyn Tx, session: &Session) -> Result<(), StoreError> {
     let params = [
         session.status.as_str().into(),
         session.started_at.into(),
@@ -125,10 +140,9 @@ fn set_status(
         session.exit.signal.into(),
         session.exit.reason.as_ref().into(),
         session.last_activity_at.into(),
-        id.as_str().into(),
+        session.id.as_str().into(),
     ];
-    tx.execute(SET_STATUS, &params)?;
-    Ok(session)
+    tx.execute(SET_STATUS, &params).map(drop)
 }
 
 const SET_TITLE: &str = "UPDATE sessions SET title = $1 WHERE id = $2";
@@ -145,16 +159,21 @@ fn fork(
     if wanted.title.is_some() {
         new.title.clone_from(&wanted.title);
     }
-    create(tx, ctx, new, Some(point))
+    create(tx, ctx, new, Place { forked_from: Some(point), ..Place::default() })
 }
 
 const A_FORK: &str = "SELECT id FROM sessions WHERE forked_from = $1 ORDER BY id LIMIT 1";
+const AN_AGENT: &str = "SELECT name FROM agent_instances WHERE active_session_id = $1";
 const DELETE: &str = "DELETE FROM sessions WHERE id = $1";
 
 fn delete(tx: &mut dyn Tx, id: &SessionId) -> Result<(), StoreError> {
     lock(tx, id)?;
     if let Some(fork) = query_first(tx, A_FORK, &[id.as_str().into()], |row| row.text(0))? {
         let reason = format!("session {fork} was forked from it");
+        return Err(StoreError::conflict(Kind::Session, id, reason));
+    }
+    if let Some(agent) = query_first(tx, AN_AGENT, &[id.as_str().into()], |row| row.text(0))? {
+        let reason = format!("agent {agent} goes on in it");
         return Err(StoreError::conflict(Kind::Session, id, reason));
     }
     tx.execute(DELETE, &[id.as_str().into()]).map(drop)
@@ -209,6 +228,7 @@ fn restore_absent(
         }
     }
     session.parent_session_id = known_parent(tx, session.parent_session_id.take())?;
+    session.of_agent = agent::free_place(tx, session.of_agent.take())?;
     session.workspace = match session.workspace.take() {
         Some(name) if ctx.capabilities.workspaces => workspace::find(tx, &name)?.map(|_| name),
         _ => None,
@@ -240,7 +260,7 @@ fn known_parent(
 impl Sessions for SqlStore {
     async fn create_session(&self, session: NewSession) -> Result<Session, StoreError> {
         session.check()?;
-        self.write(move |tx, ctx| create(tx, ctx, session.clone(), None)).await
+        self.write(move |tx, ctx| create(tx, ctx, session.clone(), Place::default())).await
     }
 
     async fn session(&self, id: SessionId) -> Result<Session, StoreError> {

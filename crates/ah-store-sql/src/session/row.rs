@@ -1,8 +1,8 @@
 //! The wide row of a session: read with its repository, kind, runtime and workspace joined in.
 
 use ah_model::{
-    AgentKindRef, Exit, Fork, Labels, Origin, RawJson, Session, SessionDetails, SessionStatus,
-    Usage,
+    AgentKindRef, Cause, Exit, Fork, Labels, Membership, Origin, RawJson, Session, SessionDetails,
+    SessionStatus,
 };
 use ah_store::StoreError;
 
@@ -10,13 +10,13 @@ use crate::reader::Reader;
 use crate::repo::read_found;
 use crate::runtime::read_spec;
 use crate::tx::{Param, Row, Tx, query_first};
-use crate::{agent_kind, runtime, workspace};
+use crate::{agent_kind, runtime, usage, workspace};
 
 /// Every column [`read`] takes, and where they come from.
-pub(super) const SELECT: &str = "SELECT s.id, s.status, s.title, a.name, a.version, s.repo_id, \
+pub(crate) const SELECT: &str = "SELECT s.id, s.status, s.title, a.name, a.version, s.repo_id, \
     r.vcs, r.root_path, r.remote_url, r.default_branch, t.type, t.devcontainer_path, w.name, \
     s.labels, s.pinned, s.parent_session_id, s.forked_from, s.forked_at_seq, s.source, \
-    s.external_id, s.project_dir, s.hostname, s.executor_session_id, s.executor_profile, \
+    s.external_id, s.instance_id, s.instance_number, s.begun_by, s.project_dir, s.hostname, s.executor_session_id, s.executor_profile, \
     s.executor_type, s.inference_session_id, s.reset_message, s.multiplexer_kind, s.mux_session, \
     s.mux_window, s.pane_left, s.pane_right, s.pid_agent, s.log_path, s.workspace_path, \
     s.last_seq, s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, \
@@ -36,7 +36,7 @@ pub(super) fn find(
 
 /// Reads leniently what another program may have left: an unknown status is a failure and odd
 /// labels are none, rather than the end of a whole list. `check` names such rows.
-pub(super) fn read(row: &dyn Row) -> Result<Session, StoreError> {
+pub(crate) fn read(row: &dyn Row) -> Result<Session, StoreError> {
     let row = Reader::new(row);
     Ok(Session {
         id: row.parse()?,
@@ -52,15 +52,10 @@ pub(super) fn read(row: &dyn Row) -> Result<Session, StoreError> {
         parent_session_id: row.opt_parse()?,
         forked_from: read_fork(&row)?,
         origin: read_origin(&row)?,
+        of_agent: read_membership(&row)?,
         details: read_details(&row)?,
         last_seq: row.uint()?,
-        usage: Usage {
-            input_tokens: row.uint()?,
-            output_tokens: row.uint()?,
-            cache_read_tokens: row.uint()?,
-            cache_write_tokens: row.uint()?,
-            reasoning_tokens: row.uint()?,
-        },
+        usage: usage::read(&row)?,
         exit: Exit { code: row.opt_int()?, signal: row.opt_int()?, reason: row.opt_text()? },
         created_at: row.time()?,
         started_at: row.time()?,
@@ -76,7 +71,14 @@ fn read_fork(row: &Reader<'_>) -> Result<Option<Fork>, StoreError> {
     Ok(session.map(|session_id| Fork { session_id, at_seq }))
 }
 
-fn read_origin(row: &Reader<'_>) -> Result<Option<Origin>, StoreError> {
+fn read_membership(row: &Reader<'_>) -> Result<Option<Membership>, StoreError> {
+    let (agent, number, cause) = (row.opt_parse()?, row.opt_int()?, row.opt_text()?);
+    let number = number.and_then(|number| u64::try_from(number).ok()).unwrap_or(0);
+    let cause = cause.and_then(|word| word.parse().ok()).unwrap_or(Cause::Created);
+    Ok(agent.map(|id| Membership { id, number, cause }))
+}
+
+pub(crate) fn read_origin(row: &Reader<'_>) -> Result<Option<Origin>, StoreError> {
     let (source, external_id) = (row.opt_text()?, row.opt_text()?);
     Ok(source.zip(external_id).map(|(source, external_id)| Origin { source, external_id }))
 }
@@ -187,6 +189,9 @@ const FIXED: &[&str] = &[
     "forked_at_seq",
     "source",
     "external_id",
+    "instance_id",
+    "instance_number",
+    "begun_by",
     "last_seq",
 ];
 
@@ -201,7 +206,8 @@ pub(crate) fn insert(tx: &mut dyn Tx, session: &Session) -> Result<(), StoreErro
     let labels = RawJson::of(&session.labels)?;
     let mut params = mutable(session, &labels);
     let (parent, fork) = (session.parent_session_id.as_ref(), session.forked_from.as_ref());
-    let fixed: [Param<'_>; 11] = [
+    let agent_of = session.of_agent.as_ref();
+    let fixed: [Param<'_>; 14] = [
         session.id.as_str().into(),
         session.repo_id.into(),
         agent.into(),
@@ -212,6 +218,9 @@ pub(crate) fn insert(tx: &mut dyn Tx, session: &Session) -> Result<(), StoreErro
         fork.map(|fork| fork.at_seq).into(),
         session.origin.as_ref().map(|origin| &origin.source).into(),
         session.origin.as_ref().map(|origin| &origin.external_id).into(),
+        agent_of.map(|membership| membership.id.as_str()).into(),
+        agent_of.map(|membership| membership.number).into(),
+        agent_of.map(|membership| membership.cause.as_str()).into(),
         session.last_seq.into(),
     ];
     params.extend(fixed);

@@ -1,0 +1,644 @@
+//! Agents: named identities with memory that live through many sessions.
+//!
+//! Invariants: a name is unique in any case of its letters; sessions of an agent are numbered from
+//! 1 without reuse, so their order never comes from a clock; a dead agent changes no more.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::{
+    AGENT_JSON_BYTES_MAX, AGENT_NAME_BYTES_MAX, JSON_DEPTH_MAX, PROMPT_BYTES_MAX,
+    SHORT_TEXT_BYTES_MAX,
+};
+use crate::text::{check_filled, check_optional};
+use crate::{
+    AgentId, AgentKindRef, AgentType, Descriptor, Invalid, NewEvent, NewSession, Origin, RawJson,
+    SessionId, Timestamp, Usage,
+};
+
+/// Why a session ended whose agent died.
+pub const RETIRED: &str = "retired";
+
+/// The name by which the operator is written to; no agent may have it.
+pub const OPERATOR: &str = "operator";
+
+/// Whether an agent takes part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Lifecycle {
+    /// Loaded at start with its history.
+    Active,
+    /// Known at start; its history is read when it wakes.
+    Sleeping,
+    /// Stays listed, is never loaded.
+    Dead,
+}
+
+impl Lifecycle {
+    /// Every lifecycle, in order.
+    pub const ALL: [Self; 3] = [Self::Active, Self::Sleeping, Self::Dead];
+
+    /// The word stored and printed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Sleeping => "sleeping",
+            Self::Dead => "dead",
+        }
+    }
+}
+
+impl FromStr for Lifecycle {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::ALL.into_iter().find(|lifecycle| lifecycle.as_str() == text).ok_or_else(|| {
+            Invalid::new("lifecycle", format!("{text:?} is none of active, sleeping, dead"))
+        })
+    }
+}
+
+impl fmt::Display for Lifecycle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An agent to create, with its first session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewAgent {
+    /// Its id; minted when absent.
+    pub id: Option<AgentId>,
+    /// What people call it.
+    pub name: String,
+    /// What sort of identity it is.
+    pub agent_type: AgentType,
+    /// Who it is, by its type; a plain one when absent.
+    pub descriptor: Option<RawJson>,
+    /// What it may do; an object.
+    pub permissions: RawJson,
+    /// What its last answer cost; `null` when nothing is known.
+    pub tokens: RawJson,
+    /// What it cost so far, as its program counts; an object.
+    pub stats: RawJson,
+    /// What else is known of it; an object.
+    pub metadata: RawJson,
+    /// The model it runs on.
+    pub model: Option<String>,
+    /// Where it came from.
+    pub origin: Option<Origin>,
+    /// Its first session, and through it the program it is an instance of.
+    pub session: NewSession,
+}
+
+impl NewAgent {
+    /// A permanent agent with nothing else said.
+    pub fn new(name: impl Into<String>, session: NewSession) -> Self {
+        Self {
+            id: None,
+            name: name.into(),
+            agent_type: AgentType::Permanent,
+            descriptor: None,
+            permissions: RawJson::empty_object(),
+            tokens: RawJson::null(),
+            stats: RawJson::empty_object(),
+            metadata: RawJson::empty_object(),
+            model: None,
+            origin: None,
+            session,
+        }
+    }
+
+    /// Refuses any part that breaks its own rule, and a descriptor that its type does not know.
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.check_but_descriptor()?;
+        match &self.descriptor {
+            Some(descriptor) => Descriptor::read(&self.agent_type, descriptor).map(drop),
+            None => Descriptor::plain(&self.agent_type, &self.name).map(drop),
+        }
+    }
+
+    /// As [`Self::check`], but takes any object for a descriptor: what another program left is
+    /// kept as it is.
+    pub fn check_but_descriptor(&self) -> Result<(), Invalid> {
+        Agent::check_name(&self.name)?;
+        self.agent_type.check()?;
+        check_optional("model", self.model.as_deref(), SHORT_TEXT_BYTES_MAX)?;
+        self.origin.as_ref().map_or(Ok(()), Origin::check)?;
+        let objects = [
+            ("permissions", &self.permissions),
+            ("stats", &self.stats),
+            ("metadata", &self.metadata),
+        ];
+        let descriptor = self.descriptor.iter().map(|descriptor| ("descriptor", descriptor));
+        objects.into_iter().chain(descriptor).try_for_each(|(field, json)| object(field, json))?;
+        check_json("tokens", &self.tokens)?;
+        self.session.check()
+    }
+
+    /// The descriptor to keep.
+    pub fn settled_descriptor(&self) -> Result<RawJson, Invalid> {
+        match &self.descriptor {
+            Some(descriptor) => Ok(descriptor.clone()),
+            None => Descriptor::plain(&self.agent_type, &self.name),
+        }
+    }
+}
+
+fn object(field: &'static str, json: &RawJson) -> Result<(), Invalid> {
+    if !json.as_str().starts_with('{') {
+        return Err(Invalid::new(field, "must be a JSON object"));
+    }
+    check_json(field, json)
+}
+
+fn check_json(field: &'static str, json: &RawJson) -> Result<(), Invalid> {
+    let (bytes, depth) = (json.as_str().len(), json.depth());
+    if bytes > AGENT_JSON_BYTES_MAX {
+        let reason = format!("{bytes} bytes, at most {AGENT_JSON_BYTES_MAX} are allowed");
+        return Err(Invalid::new(field, reason));
+    }
+    if depth > JSON_DEPTH_MAX {
+        let reason = format!("nested {depth} deep, at most {JSON_DEPTH_MAX} are allowed");
+        return Err(Invalid::new(field, reason));
+    }
+    Ok(())
+}
+
+/// An agent the store keeps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Agent {
+    /// Its id.
+    pub id: AgentId,
+    /// What people call it.
+    pub name: String,
+    /// What sort of identity it is.
+    #[serde(rename = "type")]
+    pub agent_type: AgentType,
+    /// The program it is an instance of.
+    pub kind: AgentKindRef,
+    /// Whether it takes part.
+    pub lifecycle: Lifecycle,
+    /// The model it runs on.
+    pub model: Option<String>,
+    /// Who it is, by its type.
+    pub descriptor: RawJson,
+    /// What it may do.
+    pub permissions: RawJson,
+    /// What its last answer cost; `null` when nothing is known.
+    pub tokens: RawJson,
+    /// What it cost so far, as its program counts.
+    pub stats: RawJson,
+    /// What else is known of it.
+    pub metadata: RawJson,
+    /// Where it came from.
+    pub origin: Option<Origin>,
+    /// The session that goes on.
+    pub active_session_id: Option<SessionId>,
+    /// How many sessions it has begun; the number of the newest.
+    pub session_count: u64,
+    /// Token totals of all its sessions, kept in the transaction that appends.
+    pub usage: Usage,
+    /// Counts its changes from 1, so that a writer can tell whether it read the newest.
+    pub revision: u64,
+    /// When it was recorded.
+    pub created_at: Timestamp,
+    /// When it last changed; never goes back.
+    pub updated_at: Timestamp,
+}
+
+impl Agent {
+    /// An agent just created at `now` with `id` from what was asked for, before its first session.
+    pub fn created(new: &NewAgent, id: AgentId, now: Timestamp) -> Result<Self, Invalid> {
+        Ok(Self {
+            id,
+            name: new.name.clone(),
+            agent_type: new.agent_type.clone(),
+            kind: new.session.agent.clone(),
+            lifecycle: Lifecycle::Active,
+            model: new.model.clone(),
+            descriptor: new.settled_descriptor()?,
+            permissions: new.permissions.clone(),
+            tokens: new.tokens.clone(),
+            stats: new.stats.clone(),
+            metadata: new.metadata.clone(),
+            origin: new.origin.clone(),
+            active_session_id: None,
+            session_count: 0,
+            usage: Usage::default(),
+            revision: 1,
+            created_at: now,
+            updated_at: now,
+        })
+    }
+
+    /// Refuses a name that no directory or address could have: 1 to 64 letters, digits and `._-`,
+    /// beginning with a letter or digit.
+    pub fn check_name(name: &str) -> Result<(), Invalid> {
+        let fits = (1..=AGENT_NAME_BYTES_MAX).contains(&name.len());
+        let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+        if !fits || !begins || !name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+        {
+            let reason = format!(
+                "{name:?} is not 1 to {AGENT_NAME_BYTES_MAX} letters, digits and `._-`, \
+                 beginning with a letter or digit"
+            );
+            return Err(Invalid::new("agent name", reason));
+        }
+        if name.eq_ignore_ascii_case(OPERATOR) {
+            return Err(Invalid::new("agent name", "operator is the name of the person in charge"));
+        }
+        Ok(())
+    }
+
+    /// Moves the lifecycle at `now`, or says why it is refused. Staying is no change.
+    pub fn transition(&mut self, to: Lifecycle, now: Timestamp) -> Result<(), String> {
+        if self.lifecycle == to {
+            return Ok(());
+        }
+        self.refuse_dead()?;
+        self.lifecycle = to;
+        self.changed(now);
+        Ok(())
+    }
+
+    /// Applies `update` at `now`, or says why it is refused.
+    pub fn apply(&mut self, update: &AgentUpdate, now: Timestamp) -> Result<(), String> {
+        self.refuse_dead()?;
+        if let Some(expected) = update.expected_revision.filter(|number| *number != self.revision) {
+            return Err(format!("is at revision {}, {expected} was expected", self.revision));
+        }
+        let set = |field: &mut RawJson, value: &Option<RawJson>| {
+            if let Some(value) = value {
+                field.clone_from(value);
+            }
+        };
+        set(&mut self.descriptor, &update.descriptor);
+        set(&mut self.permissions, &update.permissions);
+        set(&mut self.tokens, &update.tokens);
+        set(&mut self.stats, &update.stats);
+        set(&mut self.metadata, &update.metadata);
+        if let Some(model) = &update.model {
+            self.model = Some(model.clone()).filter(|model| !model.is_empty());
+        }
+        self.changed(now);
+        Ok(())
+    }
+
+    /// Notes that its sessions go on in `session` from `now` on.
+    pub fn goes_on_in(&mut self, session: SessionId, now: Timestamp) {
+        self.active_session_id = Some(session);
+        self.changed(now);
+    }
+
+    /// Numbers its next session.
+    pub fn begins_session(&mut self, cause: Cause) -> Membership {
+        self.session_count += 1;
+        Membership { id: self.id.clone(), number: self.session_count, cause }
+    }
+
+    /// An agent that `import` brings, under an id and a name that are free.
+    pub fn imported(import: &AgentImport, id: AgentId, name: String) -> Result<Self, Invalid> {
+        Ok(Self {
+            name,
+            lifecycle: import.lifecycle,
+            updated_at: import.updated_at.max(import.created_at),
+            ..Self::created(&import.agent, id, import.created_at)?
+        })
+    }
+
+    /// Takes the state that `import` has if it is newer and the agent is not dead.
+    pub fn take_newer(&mut self, import: &AgentImport) -> Result<(), Invalid> {
+        if import.updated_at <= self.updated_at || self.lifecycle == Lifecycle::Dead {
+            return Ok(());
+        }
+        self.descriptor = import.agent.settled_descriptor()?;
+        self.permissions.clone_from(&import.agent.permissions);
+        self.tokens.clone_from(&import.agent.tokens);
+        self.stats.clone_from(&import.agent.stats);
+        self.metadata.clone_from(&import.agent.metadata);
+        self.lifecycle = import.lifecycle;
+        self.changed(import.updated_at);
+        Ok(())
+    }
+
+    /// Notes a change at `now`; a clock that went back changes no time.
+    pub fn changed(&mut self, now: Timestamp) {
+        self.revision += 1;
+        self.updated_at = self.updated_at.max(now);
+    }
+
+    /// Why nothing more happens to a dead agent.
+    pub fn refuse_dead(&self) -> Result<(), String> {
+        match self.lifecycle {
+            Lifecycle::Dead => Err("is dead and changes no more".to_owned()),
+            Lifecycle::Active | Lifecycle::Sleeping => Ok(()),
+        }
+    }
+}
+
+/// What of an agent to change; absent parts stay.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentUpdate {
+    /// Who it is.
+    pub descriptor: Option<RawJson>,
+    /// What it may do.
+    pub permissions: Option<RawJson>,
+    /// What its last answer cost; `null` forgets it.
+    pub tokens: Option<RawJson>,
+    /// What it cost so far.
+    pub stats: Option<RawJson>,
+    /// What else is known.
+    pub metadata: Option<RawJson>,
+    /// The model; an empty one forgets it.
+    pub model: Option<String>,
+    /// Only if the agent is at this revision.
+    pub expected_revision: Option<u64>,
+}
+
+impl AgentUpdate {
+    /// Refuses any part that breaks its own rule for an agent of `agent_type`.
+    pub fn check(&self, agent_type: &AgentType) -> Result<(), Invalid> {
+        let objects = [
+            ("descriptor", &self.descriptor),
+            ("permissions", &self.permissions),
+            ("stats", &self.stats),
+            ("metadata", &self.metadata),
+        ];
+        for (field, json) in objects {
+            json.as_ref().map_or(Ok(()), |json| object(field, json))?;
+        }
+        self.tokens.as_ref().map_or(Ok(()), |json| check_json("tokens", json))?;
+        check_optional("model", self.model.as_deref(), SHORT_TEXT_BYTES_MAX)?;
+        match &self.descriptor {
+            Some(descriptor) => Descriptor::read(agent_type, descriptor).map(drop),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why a session of an agent began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cause {
+    /// The agent was created.
+    Created,
+    /// Somebody reset the agent.
+    Reset,
+    /// The conversation was summed up.
+    Compaction,
+    /// The agent goes on from an earlier point.
+    Fork,
+}
+
+impl Cause {
+    /// The word stored and printed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Reset => "reset",
+            Self::Compaction => "compaction",
+            Self::Fork => "fork",
+        }
+    }
+}
+
+impl FromStr for Cause {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        [Self::Created, Self::Reset, Self::Compaction, Self::Fork]
+            .into_iter()
+            .find(|cause| cause.as_str() == text)
+            .ok_or_else(|| Invalid::new("cause", format!("{text:?} begins no session")))
+    }
+}
+
+/// The place of a session in an agent's life.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Membership {
+    /// The agent.
+    pub id: AgentId,
+    /// Which of its sessions this is, from 1.
+    pub number: u64,
+    /// Why it began.
+    pub cause: Cause,
+}
+
+/// A new session for an agent that lives on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Renewal {
+    /// Why, and what the new session begins with.
+    pub how: Beginning,
+    /// The new session's id; minted when absent.
+    pub session_id: Option<SessionId>,
+    /// The inference provider's id of the new conversation.
+    pub inference_session_id: Option<String>,
+    /// Only if this session is the active one.
+    pub expected_session: Option<SessionId>,
+    /// Only if the active session's newest seq is this.
+    pub expected_seq: Option<u64>,
+}
+
+/// How a new session of an agent begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Beginning {
+    /// With nothing but, perhaps, a message that says why.
+    Reset {
+        /// The first thing in the new context.
+        message: Option<String>,
+    },
+    /// With a summary of what was said.
+    Compaction {
+        /// The first thing in the new context.
+        summary: String,
+    },
+    /// With the log of one of its sessions up to a point.
+    Fork {
+        /// The session; the active one when absent.
+        session: Option<SessionId>,
+        /// The last seq that belongs to both; the newest when absent.
+        at_seq: Option<u64>,
+    },
+}
+
+impl Renewal {
+    /// A renewal with nothing else said.
+    pub fn new(how: Beginning) -> Self {
+        Self {
+            how,
+            session_id: None,
+            inference_session_id: None,
+            expected_session: None,
+            expected_seq: None,
+        }
+    }
+
+    /// Why the new session begins.
+    pub fn cause(&self) -> Cause {
+        match self.how {
+            Beginning::Reset { .. } => Cause::Reset,
+            Beginning::Compaction { .. } => Cause::Compaction,
+            Beginning::Fork { .. } => Cause::Fork,
+        }
+    }
+
+    /// The first thing in the new context.
+    pub fn reason(&self) -> Option<&str> {
+        match &self.how {
+            Beginning::Reset { message } => message.as_deref(),
+            Beginning::Compaction { summary } => Some(summary),
+            Beginning::Fork { .. } => None,
+        }
+    }
+
+    /// Refuses overlong texts and an empty summary.
+    pub fn check(&self) -> Result<(), Invalid> {
+        let provider = self.inference_session_id.as_deref();
+        check_optional("inferenceSessionId", provider, SHORT_TEXT_BYTES_MAX)?;
+        match &self.how {
+            Beginning::Reset { message } => {
+                check_optional("message", message.as_deref(), PROMPT_BYTES_MAX)
+            }
+            Beginning::Compaction { summary } => check_filled("summary", summary, PROMPT_BYTES_MAX),
+            Beginning::Fork { .. } => Ok(()),
+        }
+    }
+
+    /// Why an agent whose active session is `active`, at `last_seq`, does not take it.
+    pub fn refusal(&self, active: &SessionId, last_seq: u64) -> Option<String> {
+        if let Some(expected) = self.expected_session.as_ref().filter(|id| *id != active) {
+            return Some(format!("goes on in session {active}, {expected} was expected"));
+        }
+        let expected = self.expected_seq.filter(|expected| *expected != last_seq)?;
+        Some(format!("has {last_seq} events in its session, {expected} were expected"))
+    }
+}
+
+/// Which agents of a list; every part that is given must match.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentFilter {
+    /// In one of these lifecycles; in any when empty.
+    pub lifecycles: Vec<Lifecycle>,
+    /// Of this type.
+    pub agent_type: Option<AgentType>,
+    /// Of this kind, any version.
+    pub kind: Option<String>,
+    /// With this text in the name, in any ASCII case.
+    pub name: Option<String>,
+}
+
+impl AgentFilter {
+    /// Whether `agent` passes. Stores filter in their own way; this is what they must agree with.
+    pub fn matches(&self, agent: &Agent) -> bool {
+        let name = agent.name.to_ascii_lowercase();
+        (self.lifecycles.is_empty() || self.lifecycles.contains(&agent.lifecycle))
+            && self.agent_type.as_ref().is_none_or(|wanted| *wanted == agent.agent_type)
+            && self.kind.as_ref().is_none_or(|kind| *kind == agent.kind.name)
+            && self.name.as_ref().is_none_or(|part| name.contains(&part.to_ascii_lowercase()))
+    }
+}
+
+/// An agent with its history from another store; see the contract's `import_agent`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentImport {
+    /// Who it is; its origin must be given.
+    pub agent: NewAgent,
+    /// Whether it takes part.
+    pub lifecycle: Lifecycle,
+    /// When it was recorded there.
+    pub created_at: Timestamp,
+    /// When it last changed there.
+    pub updated_at: Timestamp,
+    /// Its sessions, oldest first; the last is the one that goes on.
+    pub sessions: Vec<SessionImport>,
+}
+
+/// A session of an imported agent, or a part of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionImport {
+    /// Its id in the other store; the source is the agent's.
+    pub external_id: String,
+    /// Why it began.
+    pub cause: Cause,
+    /// The first thing in its context.
+    pub reset_message: Option<String>,
+    /// The inference provider's id of the conversation.
+    pub inference_session_id: Option<String>,
+    /// When it began.
+    pub created_at: Timestamp,
+    /// When it ended; absent for the one that goes on.
+    pub ended_at: Option<Timestamp>,
+    /// Its events in order, each with its time; a key makes a second import of it harmless.
+    pub events: Vec<NewEvent>,
+}
+
+impl AgentImport {
+    /// The names to try, in order: the one given, then with a number behind it.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        let name = self.agent.name.clone();
+        (1_u64..).map(move |number| match number {
+            1 => name.clone(),
+            _ => {
+                let behind = format!("-{number}");
+                let kept = AGENT_NAME_BYTES_MAX.saturating_sub(behind.len()).min(name.len());
+                format!("{}{behind}", &name[..kept])
+            }
+        })
+    }
+
+    /// Why the session at `place` ended: what the next one began with.
+    pub fn end_reason(&self, place: usize) -> &'static str {
+        self.sessions.get(place + 1).map_or("ended", |next| next.cause.as_str())
+    }
+
+    /// Refuses what cannot be stored. Any object is taken for a descriptor.
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.agent.check_but_descriptor()?;
+        if self.agent.origin.is_none() {
+            return Err(Invalid::new("origin", "an imported agent needs one"));
+        }
+        if self.sessions.is_empty() {
+            return Err(Invalid::new("sessions", "an imported agent needs one"));
+        }
+        self.sessions.iter().try_for_each(SessionImport::check)
+    }
+}
+
+impl SessionImport {
+    fn check(&self) -> Result<(), Invalid> {
+        check_filled("externalId", &self.external_id, crate::limits::INDEXED_TEXT_BYTES_MAX)?;
+        check_optional("resetMessage", self.reset_message.as_deref(), PROMPT_BYTES_MAX)?;
+        let provider = self.inference_session_id.as_deref();
+        check_optional("inferenceSessionId", provider, SHORT_TEXT_BYTES_MAX)?;
+        self.events.iter().try_for_each(NewEvent::check)
+    }
+
+    /// When anything last happened to it.
+    pub fn last_activity_at(&self) -> Timestamp {
+        let events = self.events.iter().filter_map(|event| event.ts);
+        events.chain(self.ended_at).fold(self.created_at, Timestamp::max)
+    }
+}
+
+/// What an import of an agent did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentImported {
+    /// The agent.
+    pub agent_id: AgentId,
+    /// The name it has here.
+    pub name: String,
+    /// Whether it was not here before.
+    pub created: bool,
+    /// Sessions that were new.
+    pub sessions: u64,
+    /// Events that were new.
+    pub events: u64,
+    /// Events that were there already.
+    pub present: u64,
+}

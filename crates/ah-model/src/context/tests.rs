@@ -1,0 +1,325 @@
+//! Contexts as text: one line per message, so that a test shows a whole one.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{NewEvent, repairs};
+
+const SESSION: &str = "s1";
+
+fn event(seq: u64, kind: &str, data: &str) -> Event {
+    Event {
+        session_id: SESSION.parse().unwrap(),
+        seq,
+        ts: Timestamp::from_unix_ms(1_000 + i64::try_from(seq).unwrap()),
+        kind: kind.to_owned(),
+        data: RawJson::parse("data", data, 1_000_000).unwrap(),
+        dedup_key: None,
+    }
+}
+
+fn log(records: &[(&str, &str)]) -> Vec<Event> {
+    (1..).zip(records).map(|(seq, (kind, data))| event(seq, kind, data)).collect()
+}
+
+fn seen(events: &[Event], omitted: u64, reason: Option<&ContextReason>) -> Context {
+    let session_id = SESSION.parse().unwrap();
+    let last_seq = events.last().map_or(0, |event| event.seq);
+    context(&Window { session_id: &session_id, last_seq, reason, omitted, events })
+}
+
+fn of(records: &[(&str, &str)]) -> Context {
+    seen(&log(records), 0, None)
+}
+
+/// `role seq: parts` per message.
+fn lines(context: &Context) -> Vec<String> {
+    let part = |part: &ContextPart| match part {
+        ContextPart::Text(text) => text.to_string(),
+        ContextPart::ToolCall(call) => {
+            format!("{}={}({})", call.id, call.name, call.arguments.as_str())
+        }
+        ContextPart::File(file) => format!("file {}", file.as_str()),
+        ContextPart::Other(json) => json.as_str().to_owned(),
+    };
+    let line = |message: &ContextMessage| {
+        let parts: Vec<_> = message.content.iter().map(part).collect();
+        let role = serde_json::to_string(&message.role).unwrap().replace('"', "");
+        let seq = message.seq.map_or(String::new(), |seq| format!(" {seq}"));
+        let call = message.tool_call_id.as_ref().map_or(String::new(), |id| format!(" {id}"));
+        let failed = if message.is_error == Some(true) { " failed" } else { "" };
+        format!("{role}{seq}{call}{failed}: {}", parts.join(" | "))
+    };
+    context.messages.iter().map(line).collect()
+}
+
+#[test]
+fn every_record_type_is_shown_or_passed_over_as_it_means() {
+    let context = of(&[
+        ("session_start", "{}"),
+        ("user_message", r#"{"text":"read it","files":[{"id":"f1","name":"a.txt"}]}"#),
+        (
+            "assistant_message",
+            r#"{"text":"on it","files":[],"toolCalls":[{"type":"toolCall","id":"c1","name":"read","arguments":{"p":1.0}}],"tokens":null}"#,
+        ),
+        ("rlm_start", r#"{"toolCallId":"c1","code":"x","preamble":""}"#),
+        (
+            "rlm_tool_call",
+            r#"{"toolCallId":"c1","snapshot":"AA==","printOutput":[],"toolCallCount":0,"toolName":"t","toolArgs":{}}"#,
+        ),
+        (
+            "rlm_tool_result",
+            r#"{"toolCallId":"c1","toolName":"t","toolResult":"r","toolIsError":false}"#,
+        ),
+        (
+            "rlm_complete",
+            r#"{"toolCallId":"c1","output":"done","printOutput":[],"toolCallCount":1,"isError":false}"#,
+        ),
+        (
+            "tool_result",
+            r#"{"toolCallId":"c1","output":{"toolMessage":{"role":"toolResult","toolCallId":"c1","toolName":"read","content":[{"type":"text","text":"42"}],"isError":false},"files":[]}}"#,
+        ),
+        ("note", r#"{"text":"for later"}"#),
+        ("message", r#"{"role":"assistant","content":"it is 42"}"#),
+        ("pre_tool", r#"{"tool_name":"Bash","tool_input":{"command":"ls"}}"#),
+        (
+            "post_tool",
+            r#"{"tool_name":"Bash","tool_input":{"command":"ls"},"tool_output":"a.txt"}"#,
+        ),
+        ("session_stop", r#"{"exit_code":0}"#),
+        ("something_new", r#"{"text":"kept, not shown"}"#),
+    ]);
+    assert_eq!(
+        lines(&context),
+        [
+            r#"user 2: read it | file {"id":"f1","name":"a.txt"}"#,
+            r#"assistant 3: on it | c1=read({"p":1.0})"#,
+            "tool 8 c1: 42",
+            "assistant 10: it is 42",
+            r#"assistant 11: seq-11=Bash({"command":"ls"})"#,
+            "tool 12 seq-11: a.txt",
+        ]
+    );
+    assert_eq!((context.records, context.unread, context.pending_calls.len()), (14, 0, 0));
+    assert_eq!(context.open_rlms, []);
+}
+
+#[test]
+fn the_reason_comes_first_unless_it_is_blank() {
+    let at = Timestamp::from_unix_ms(7);
+    let reason = |text: &str| ContextReason { cause: Cause::Reset, text: text.to_owned(), at };
+    let events = log(&[("user_message", r#"{"text":"hello"}"#)]);
+    let told = seen(&events, 0, Some(&reason("new topic")));
+    assert_eq!(lines(&told), ["system: new topic", "user 1: hello"]);
+    assert_eq!(told.messages[0].cause, Some(Cause::Reset));
+    assert_eq!(lines(&seen(&events, 0, Some(&reason("  ")))), ["user 1: hello"]);
+}
+
+#[test]
+fn a_rewrite_changes_its_target_and_nothing_else() {
+    let said = r#"{"text":"one","toolCalls":[{"id":"c","name":"n","arguments":1}]}"#;
+    let by = |rewrite: &str| {
+        let records = [
+            ("assistant_message", said),
+            ("tool_result", r#"{"toolCallId":"c","content":"r"}"#),
+            (
+                "assistant_message",
+                r#"{"content":[{"type":"text","text":"two"},{"type":"text","text":"more"}]}"#,
+            ),
+            ("assistant_rewrite", rewrite),
+        ];
+        lines(&of(&records)).join("; ")
+    };
+    let rest = "tool 2 c: r";
+    for (rewrite, expected) in [
+        (
+            r#"{"assistantSeq":1,"text":"new"}"#,
+            format!("assistant 1: new | c=n(1); {rest}; assistant 3: two | more"),
+        ),
+        (
+            r#"{"assistantAt":1001,"text":"new"}"#,
+            format!("assistant 1: new | c=n(1); {rest}; assistant 3: two | more"),
+        ),
+        // No time fits: the newest is meant; its words become one.
+        (
+            r#"{"assistantAt":5,"text":"new"}"#,
+            format!("assistant 1: one | c=n(1); {rest}; assistant 3: new"),
+        ),
+        (r#"{"text":""}"#, format!("assistant 1: one | c=n(1); {rest}")),
+        (
+            r#"{"assistantSeq":9,"text":"new"}"#,
+            format!("assistant 1: one | c=n(1); {rest}; assistant 3: two | more"),
+        ),
+    ] {
+        assert_eq!(by(rewrite), expected, "{rewrite}");
+    }
+}
+
+#[test]
+fn rewriting_again_gives_what_the_last_one_says() {
+    let mut records = vec![("assistant_message", r#"{"text":"one"}"#)];
+    records.extend([("assistant_rewrite", r#"{"assistantSeq":1,"text":"two"}"#); 3]);
+    assert_eq!(lines(&of(&records)), ["assistant 1: two"]);
+}
+
+#[test]
+fn an_answer_to_no_call_is_counted_not_shown() {
+    let orphan = [("tool_result", r#"{"toolCallId":"c0","content":"r"}"#)];
+    assert_eq!((lines(&of(&orphan)).len(), of(&orphan).unread), (0, 1));
+    // Its call may stand before the window.
+    assert_eq!(seen(&log(&orphan), 5, None).unread, 0);
+    let odd = [("user_message", "7"), ("message", r#"{"role":"narrator","content":"x"}"#)];
+    assert_eq!((lines(&of(&odd)).len(), of(&odd).unread), (0, 2));
+}
+
+#[test]
+fn hooks_that_tell_only_of_the_end_show_the_call_as_well() {
+    let context = of(&[
+        ("pre_tool", r#"{"tool_name":"A","tool_input":1}"#),
+        ("pre_tool", r#"{"tool_name":"A","tool_input":2}"#),
+        ("post_tool", r#"{"tool_name":"A","tool_input":1,"tool_output":"first"}"#),
+        ("post_tool", r#"{"tool_name":"B","tool_input":3,"error":"no such file"}"#),
+        ("pre_tool", r#"{"tool_name":"A","tool_input":4,"tool_use_id":"t4"}"#),
+        ("post_tool", r#"{"tool_name":"A","tool_use_id":"t4","tool_output":{"x":1}}"#),
+    ]);
+    assert_eq!(
+        lines(&context),
+        [
+            "assistant 1: seq-1=A(1)",
+            "assistant 2: seq-2=A(2)",
+            "tool 3 seq-1: first",
+            "assistant 4: seq-4=B(3)",
+            "tool 4 seq-4 failed: no such file",
+            "assistant 5: t4=A(4)",
+            r#"tool 6 t4: {"x":1}"#,
+        ]
+    );
+    let pending: Vec<_> = context.pending_calls.iter().map(|call| call.id.as_str()).collect();
+    assert_eq!(pending, ["seq-2"]);
+}
+
+/// The log after the repairs that its context asks for.
+fn repaired(events: &[Event]) -> Vec<Event> {
+    let mut log = events.to_vec();
+    let new: Vec<NewEvent> = repairs(&seen(&log, 0, None)).unwrap();
+    for repair in new {
+        let seq = log.len() as u64 + 1;
+        log.push(Event {
+            dedup_key: repair.dedup_key,
+            ..event(seq, &repair.kind, repair.data.as_str())
+        });
+    }
+    log
+}
+
+#[test]
+fn a_repair_closes_what_is_open_once_and_a_late_answer_takes_its_place() {
+    let open = log(&[
+        ("assistant_message", r#"{"toolCalls":[{"id":"c1","name":"n"},{"id":"c2","name":"n"}]}"#),
+        ("tool_result", r#"{"toolCallId":"c2","content":"r2"}"#),
+        ("rlm_start", r#"{"toolCallId":"old"}"#),
+    ]);
+    let closed = repaired(&open);
+    assert_eq!(closed.len(), 5);
+    assert_eq!(repaired(&closed), closed);
+    let after = seen(&closed, 0, None);
+    assert_eq!((after.pending_calls.len(), after.open_rlms.len()), (0, 0));
+    assert!(lines(&after)[2].starts_with("tool 4 c1 failed:"), "{:?}", lines(&after));
+
+    let mut late = closed;
+    late.push(event(6, "tool_result", r#"{"toolCallId":"c1","content":"r1"}"#));
+    let shown = lines(&seen(&late, 0, None));
+    assert_eq!(shown[1..], ["tool 2 c2: r2", "tool 6 c1: r1"]);
+}
+
+#[test]
+fn a_program_that_can_go_on_is_left_with_its_call() {
+    let open = log(&[
+        (
+            "assistant_message",
+            r#"{"toolCalls":[{"id":"rp-9","name":"run_python"},{"id":"call-9","name":"n"}]}"#,
+        ),
+        ("rlm_start", r#"{"toolCallId":"rp-9"}"#),
+        ("rlm_tool_call", r#"{"toolCallId":"rp-9","snapshot":"AA=="}"#),
+    ]);
+    let closed = repaired(&open);
+    let after = seen(&closed, 0, None);
+    let pending: Vec<_> = after.pending_calls.iter().map(|call| call.id.as_str()).collect();
+    assert_eq!(pending, ["rp-9"]);
+    assert_eq!(after.open_rlms[0].resume_seq, Some(3));
+    assert_eq!(repaired(&closed), closed);
+}
+
+#[test]
+fn texts_that_are_no_text_come_out_byte_for_byte() {
+    let context = of(&[("user_message", r#"{"text":"half \ud83d, nul \u0000"}"#)]);
+    let json = serde_json::to_string(&context.messages).unwrap();
+    assert!(json.contains(r#"{"type":"text","text":"half \ud83d, nul \u0000"}"#), "{json}");
+}
+
+#[test]
+fn messages_of_a_kept_copy_stand_in_for_a_history() {
+    let context = of(&[(
+        "context_copy",
+        r#"{"messages":[{"role":"user","content":"hi","timestamp":1},{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"n","arguments":{}}]},{"role":"toolResult","toolCallId":"c","toolName":"n","content":[{"type":"text","text":"r"}],"isError":false}]}"#,
+    )]);
+    assert_eq!(lines(&context), ["user 1: hi", "assistant 1: c=n({})", "tool 1 c: r"]);
+}
+
+fn any_record() -> impl Strategy<Value = (String, String)> {
+    let kinds = prop::sample::select(vec![
+        "user_message",
+        "assistant_message",
+        "tool_result",
+        "assistant_rewrite",
+        "pre_tool",
+        "post_tool",
+        "rlm_start",
+        "rlm_tool_call",
+        "rlm_complete",
+        "message",
+        "note",
+    ]);
+    let data = prop::sample::select(vec![
+        r#"{"text":"a","toolCalls":[{"id":"c1","name":"n"}]}"#,
+        r#"{"text":"b","toolCalls":[{"id":"c2","name":"n"},{"id":"c1","name":"m"}]}"#,
+        r#"{"toolCallId":"c1","content":"r","snapshot":"AA"}"#,
+        r#"{"toolCallId":"c2","tool_name":"n","output":[]}"#,
+        r#"{"tool_name":"n","tool_input":1}"#,
+        r#"{"assistantAt":1002,"text":"new"}"#,
+        r#"{"role":"user","content":"x"}"#,
+        "null",
+        "[1,2]",
+    ]);
+    (kinds, data).prop_map(|(kind, data)| (kind.to_owned(), data.to_owned()))
+}
+
+proptest! {
+    #[test]
+    fn any_log_gives_one_context_whose_answers_follow_their_calls(
+        records in prop::collection::vec(any_record(), 0..40),
+    ) {
+        let records: Vec<_> = records.iter().map(|(k, d)| (k.as_str(), d.as_str())).collect();
+        let context = of(&records);
+        prop_assert_eq!(&context, &of(&records));
+        let mut called = Vec::new();
+        for message in &context.messages {
+            called.extend(message.content.iter().filter_map(|part| match part {
+                ContextPart::ToolCall(call) => Some(call.id.clone()),
+                _ => None,
+            }));
+            if let Some(id) = &message.tool_call_id {
+                prop_assert!(called.contains(id), "{} before its call", id);
+            }
+        }
+    }
+
+    #[test]
+    fn a_repair_of_any_log_leaves_nothing_to_repair(
+        records in prop::collection::vec(any_record(), 0..40),
+    ) {
+        let records: Vec<_> = records.iter().map(|(k, d)| (k.as_str(), d.as_str())).collect();
+        let closed = repaired(&log(&records));
+        prop_assert_eq!(&repaired(&closed), &closed);
+    }
+}

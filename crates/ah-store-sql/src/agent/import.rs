@@ -1,0 +1,167 @@
+//! Agents from other stores: found again by their origin, added to, never doubled.
+
+use ah_model::{
+    Agent, AgentId, AgentImport, AgentImported, Invalid, Lifecycle, NewSession, Origin, RETIRED,
+    Session, SessionId, SessionImport,
+};
+use ah_store::{Kind, StoreError};
+
+use super::{Access, get, lock, of_name, of_origin, row};
+use crate::event::{self, Append};
+use crate::resources::Resources;
+use crate::session::{self, Place};
+use crate::tx::Tx;
+
+pub(super) fn import(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    import: &AgentImport,
+) -> Result<AgentImported, StoreError> {
+    let origin = import.agent.origin.as_ref();
+    let origin = origin.ok_or_else(|| Invalid::new("origin", "an imported agent needs one"))?;
+    let known = of_origin(tx, origin)?.map(|agent| agent.id);
+    let created = known.is_none();
+    let agent = match known {
+        Some(id) => {
+            let mut agent = get(tx, &id, Access::Change)?;
+            agent.take_newer(import)?;
+            agent
+        }
+        None => insert(tx, ctx, import)?,
+    };
+    let done = AgentImported {
+        agent_id: agent.id.clone(),
+        name: agent.name.clone(),
+        created,
+        sessions: 0,
+        events: 0,
+        present: 0,
+    };
+    let mut work = Work { import, source: &origin.source, agent, done };
+    let mut last = None;
+    for (place, session) in import.sessions.iter().enumerate() {
+        last = Some(work.session(tx, ctx, session, place)?);
+    }
+    if let Some(last) = last {
+        work.settle(tx, last)?;
+    }
+    row::save(tx, &work.agent)?;
+    Ok(work.done)
+}
+
+/// Writes the row of an agent that is new here, under an id and a name that are free.
+fn insert(tx: &mut dyn Tx, ctx: &Resources, import: &AgentImport) -> Result<Agent, StoreError> {
+    let id = free_id(tx, ctx, import.agent.id.as_ref())?;
+    let mut name = import.agent.name.clone();
+    for candidate in import.names() {
+        if of_name(tx, &candidate)?.is_none() {
+            name = candidate;
+            break;
+        }
+    }
+    let agent = Agent::imported(import, id, name)?;
+    row::insert(tx, &agent)?;
+    Ok(agent)
+}
+
+fn free_id(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    wanted: Option<&AgentId>,
+) -> Result<AgentId, StoreError> {
+    match wanted {
+        Some(id) if !lock(tx, id)? => Ok(id.clone()),
+        _ => ctx.ids.agent(ctx.now()),
+    }
+}
+
+struct Work<'a> {
+    import: &'a AgentImport,
+    source: &'a str,
+    agent: Agent,
+    done: AgentImported,
+}
+
+impl Work<'_> {
+    /// Brings one session in, or what is new of it.
+    fn session(
+        &mut self,
+        tx: &mut dyn Tx,
+        ctx: &Resources,
+        given: &SessionImport,
+        place: usize,
+    ) -> Result<SessionId, StoreError> {
+        let mut session = match self.known(tx, given)? {
+            Some(session) => session,
+            None => self.begin(tx, ctx, given)?,
+        };
+        if !given.events.is_empty() {
+            let (session, agent) = (&session.id, Some(&self.agent.id));
+            let append =
+                Append { session, after: None, events: &given.events, agent, active_at: None };
+            let appended = event::append(tx, ctx, &append)?;
+            self.done.events += appended.appended;
+            self.done.present += appended.duplicates;
+        }
+        session.last_seq = session::last_seq(tx, &session.id)?;
+        session.follow_import(given, self.import.end_reason(place));
+        session::save_status(tx, &session)?;
+        Ok(session.id)
+    }
+
+    fn known(&self, tx: &mut dyn Tx, given: &SessionImport) -> Result<Option<Session>, StoreError> {
+        let external_id = given.external_id.clone();
+        let origin = Origin { source: self.source.to_owned(), external_id };
+        let Some(session) = session::of_origin(tx, &origin)? else {
+            return Ok(None);
+        };
+        if session.of_agent.as_ref().is_none_or(|membership| membership.id != self.agent.id) {
+            let reason = "belongs to another agent";
+            return Err(StoreError::conflict(Kind::Session, &session.id, reason));
+        }
+        session::get(tx, &session.id, Access::Change).map(Some)
+    }
+
+    fn begin(
+        &mut self,
+        tx: &mut dyn Tx,
+        ctx: &Resources,
+        given: &SessionImport,
+    ) -> Result<Session, StoreError> {
+        let external_id = given.external_id.clone();
+        let mut new = NewSession {
+            id: None,
+            parent: None,
+            origin: Some(Origin { source: self.source.to_owned(), external_id }),
+            ..self.import.agent.session.clone()
+        };
+        new.details.reset_message.clone_from(&given.reset_message);
+        new.details.inference_session_id.clone_from(&given.inference_session_id);
+        let of_agent = Some(self.agent.begins_session(given.cause));
+        let place = Place { forked_from: None, of_agent, at: Some(given.created_at) };
+        self.done.sessions += 1;
+        session::create(tx, ctx, new, place)
+    }
+
+    /// The last session goes on, unless the agent went on here; a dead agent's does not.
+    fn settle(&mut self, tx: &mut dyn Tx, last: SessionId) -> Result<(), StoreError> {
+        let active = match &self.agent.active_session_id {
+            Some(active) => Some(session::get(tx, active, Access::Change)?),
+            None => None,
+        };
+        let ours = active.as_ref().is_none_or(|active| {
+            active.origin.as_ref().is_some_and(|origin| origin.source == self.source)
+        });
+        let mut session = session::get(tx, &last, Access::Change)?;
+        if ours {
+            self.agent.active_session_id = Some(last);
+        } else {
+            let at = session.last_activity_at;
+            session.close("import", at);
+        }
+        if self.agent.lifecycle == Lifecycle::Dead {
+            session.close(RETIRED, self.import.updated_at);
+        }
+        session::save_status(tx, &session)
+    }
+}

@@ -1,0 +1,314 @@
+//! Agents in SQL: `row` reads and writes the row, `list` filters and pages, `import` brings agents
+//! in from elsewhere, this file holds the use cases.
+//!
+//! Rows are locked in one order everywhere: the agent, then its sessions.
+
+mod import;
+mod list;
+mod row;
+
+use ah_model::{
+    Agent, AgentFilter, AgentId, AgentImport, AgentImported, AgentUpdate, Appended, Beginning,
+    Cause, Fork, Invalid, Lifecycle, Membership, NewAgent, NewEvent, NewSession, Order, Origin,
+    Page, PageRequest, RETIRED, Renewal, Session, SessionId,
+};
+use ah_store::{Agents, Kind, StoreError};
+use async_trait::async_trait;
+
+use crate::SqlStore;
+use crate::event::{self, Append};
+use crate::resources::Resources;
+use crate::session::{self, Access, Place};
+use crate::tx::{Tx, query_all, query_first};
+
+/// The agent of that id.
+fn get(tx: &mut dyn Tx, id: &AgentId, access: Access) -> Result<Agent, StoreError> {
+    if access == Access::Change {
+        lock(tx, id)?;
+    }
+    row::find(tx, "i.id = $1", &[id.as_str().into()])?
+        .ok_or_else(|| StoreError::not_found(Kind::Agent, id))
+}
+
+const EXISTS: &str = "SELECT id FROM agent_instances WHERE id = $1";
+
+/// Keeps everybody else from changing the agent until the transaction ends; whether there is one.
+fn lock(tx: &mut dyn Tx, id: &AgentId) -> Result<bool, StoreError> {
+    let sql = format!("{EXISTS}{}", tx.dialect().for_update());
+    Ok(query_first(tx, &sql, &[id.as_str().into()], |row| row.text(0))?.is_some())
+}
+
+const OF_SESSION: &str = "SELECT instance_id FROM sessions WHERE id = $1";
+
+/// The agent whose session it is, locked. A session never changes its agent.
+pub(crate) fn lock_of_session(
+    tx: &mut dyn Tx,
+    session: &SessionId,
+) -> Result<Option<AgentId>, StoreError> {
+    let agent = query_first(tx, OF_SESSION, &[session.as_str().into()], |row| row.opt_parse(0))?;
+    let Some(agent) = agent.flatten() else {
+        return Ok(None);
+    };
+    Ok(lock(tx, &agent)?.then_some(agent))
+}
+
+const PLACE: &str = "SELECT i.id FROM agent_instances i WHERE i.id = $1 AND i.session_count >= $2 \
+    AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.instance_id = i.id AND s.instance_number = $2)";
+
+/// The place that a session had before it was removed here; no other.
+pub(crate) fn free_place(
+    tx: &mut dyn Tx,
+    place: Option<Membership>,
+) -> Result<Option<Membership>, StoreError> {
+    let Some(place) = place else { return Ok(None) };
+    let params = [place.id.as_str().into(), place.number.into()];
+    let free = query_first(tx, PLACE, &params, |row| row.text(0))?;
+    Ok(free.map(|_| place))
+}
+
+fn of_name(tx: &mut dyn Tx, name: &str) -> Result<Option<Agent>, StoreError> {
+    let name = name.to_ascii_lowercase();
+    row::find(tx, "lower(i.name) = $1", &[(&name).into()])
+}
+
+fn of_origin(tx: &mut dyn Tx, origin: &Origin) -> Result<Option<Agent>, StoreError> {
+    let params = [(&origin.source).into(), (&origin.external_id).into()];
+    row::find(tx, "i.source = $1 AND i.external_id = $2", &params)
+}
+
+fn create(tx: &mut dyn Tx, ctx: &Resources, new: &NewAgent) -> Result<Agent, StoreError> {
+    let now = ctx.now();
+    let id = match &new.id {
+        Some(id) => id.clone(),
+        None => ctx.ids.agent(now)?,
+    };
+    refuse_taken(tx, &id, new)?;
+    let mut agent = Agent::created(new, id, now)?;
+    let membership = agent.begins_session(Cause::Created);
+    row::insert(tx, &agent)?;
+    let place = Place { of_agent: Some(membership), ..Place::default() };
+    agent.active_session_id = Some(session::create(tx, ctx, new.session.clone(), place)?.id);
+    row::save(tx, &agent)?;
+    Ok(agent)
+}
+
+fn refuse_taken(tx: &mut dyn Tx, id: &AgentId, new: &NewAgent) -> Result<(), StoreError> {
+    let taken = |name: &str| Err(StoreError::conflict(Kind::Agent, name, "exists already"));
+    if query_first(tx, EXISTS, &[id.as_str().into()], |row| row.text(0))?.is_some() {
+        return taken(id.as_str());
+    }
+    if of_name(tx, &new.name)?.is_some() {
+        return taken(&new.name);
+    }
+    let Some(origin) = &new.origin else { return Ok(()) };
+    match of_origin(tx, origin)? {
+        None => Ok(()),
+        Some(holder) => {
+            let Origin { source, external_id } = origin;
+            let reason = format!("comes from {source} {external_id} already");
+            Err(StoreError::conflict(Kind::Agent, holder.name, reason))
+        }
+    }
+}
+
+/// Why `agent` does not take part in this.
+fn refused(agent: &Agent, reason: String) -> StoreError {
+    StoreError::conflict(Kind::Agent, &agent.name, reason)
+}
+
+fn update(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    id: &AgentId,
+    update: &AgentUpdate,
+) -> Result<Agent, StoreError> {
+    let mut agent = get(tx, id, Access::Change)?;
+    update.check(&agent.agent_type)?;
+    agent.apply(update, ctx.now()).map_err(|reason| refused(&agent, reason))?;
+    row::save(tx, &agent)?;
+    Ok(agent)
+}
+
+fn set_lifecycle(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    id: &AgentId,
+    to: Lifecycle,
+) -> Result<Agent, StoreError> {
+    let mut agent = get(tx, id, Access::Change)?;
+    if agent.lifecycle == to {
+        return Ok(agent);
+    }
+    let now = ctx.now();
+    agent.transition(to, now).map_err(|reason| refused(&agent, reason))?;
+    row::save(tx, &agent)?;
+    if let (Lifecycle::Dead, Some(active)) = (to, &agent.active_session_id) {
+        let mut active = session::get(tx, active, Access::Change)?;
+        active.close(RETIRED, now);
+        session::save_status(tx, &active)?;
+    }
+    Ok(agent)
+}
+
+/// An agent that may go on, and its active session; both locked.
+fn living(tx: &mut dyn Tx, id: &AgentId) -> Result<(Agent, SessionId), StoreError> {
+    let agent = get(tx, id, Access::Change)?;
+    agent.refuse_dead().map_err(|reason| refused(&agent, reason))?;
+    match agent.active_session_id.clone() {
+        Some(active) => Ok((agent, active)),
+        None => Err(refused(&agent, "has no session".to_owned())),
+    }
+}
+
+fn renew(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    id: &AgentId,
+    renewal: &Renewal,
+) -> Result<Session, StoreError> {
+    let (mut agent, active) = living(tx, id)?;
+    let mut active = session::get(tx, &active, Access::Change)?;
+    if let Some(reason) = renewal.refusal(&active.id, active.last_seq) {
+        return Err(refused(&agent, reason));
+    }
+    let (mut new, forked_from) = next_session(tx, &agent, &active, renewal)?;
+    new.id.clone_from(&renewal.session_id);
+    new.details.inference_session_id.clone_from(&renewal.inference_session_id);
+    let (cause, now) = (renewal.cause(), ctx.now());
+    active.close(cause.as_str(), now);
+    session::save_status(tx, &active)?;
+    let of_agent = Some(agent.begins_session(cause));
+    let session = session::create(tx, ctx, new, Place { forked_from, of_agent, at: None })?;
+    agent.goes_on_in(session.id.clone(), now);
+    row::save(tx, &agent)?;
+    Ok(session)
+}
+
+/// The session that `renewal` asks for, and the point it is forked from.
+fn next_session(
+    tx: &mut dyn Tx,
+    agent: &Agent,
+    active: &Session,
+    renewal: &Renewal,
+) -> Result<(NewSession, Option<Fork>), StoreError> {
+    let (stem, at_seq) = match &renewal.how {
+        Beginning::Reset { .. } | Beginning::Compaction { .. } => {
+            let mut new = active.successor();
+            new.details.reset_message = renewal.reason().map(str::to_owned);
+            return Ok((new, None));
+        }
+        Beginning::Fork { session: Some(stem), at_seq } => {
+            (session::get(tx, stem, Access::Change)?, *at_seq)
+        }
+        Beginning::Fork { session: None, at_seq } => (active.clone(), *at_seq),
+    };
+    if stem.of_agent.as_ref().is_none_or(|membership| membership.id != agent.id) {
+        let reason = format!("{} is not a session of agent {}", stem.id, agent.name);
+        return Err(Invalid::new("fork session", reason).into());
+    }
+    let (new, fork) = stem.fork(at_seq)?;
+    Ok((new, Some(fork)))
+}
+
+/// The first event begins the session; nothing else does for an agent.
+const BEGIN: &str = "UPDATE sessions SET status = 'running', started_at = $1 \
+    WHERE id = $2 AND status = 'created'";
+
+fn append(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    id: &AgentId,
+    events: &[NewEvent],
+) -> Result<Appended, StoreError> {
+    let (agent, session) = living(tx, id)?;
+    let now = ctx.now();
+    let (session, agent) = (&session, Some(&agent.id));
+    let wanted = Append { session, after: None, events, agent, active_at: Some(now) };
+    let done = event::append(tx, ctx, &wanted)?;
+    if done.appended > 0 {
+        tx.execute(BEGIN, &[now.into(), session.as_str().into()])?;
+    }
+    Ok(done)
+}
+
+/// Ids that begin with a prefix: a range in byte order, which an index serves.
+const WITH_PREFIX: &str =
+    "SELECT id FROM agent_instances WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 2";
+
+fn with_prefix(tx: &mut dyn Tx, prefix: &str) -> Result<Vec<AgentId>, StoreError> {
+    // Ids are ASCII, so this character sorts after all of theirs.
+    let end = format!("{prefix}\u{7f}");
+    query_all(tx, WITH_PREFIX, &[prefix.into(), (&end).into()], |row| row.parse(0))
+}
+
+#[async_trait]
+impl Agents for SqlStore {
+    async fn create_agent(&self, agent: NewAgent) -> Result<Agent, StoreError> {
+        agent.check()?;
+        self.write(move |tx, ctx| create(tx, ctx, &agent)).await
+    }
+
+    async fn agent(&self, id: AgentId) -> Result<Agent, StoreError> {
+        self.read(move |tx, _| get(tx, &id, Access::Read)).await
+    }
+
+    async fn agent_of_name(&self, name: String) -> Result<Option<Agent>, StoreError> {
+        self.read(move |tx, _| of_name(tx, &name)).await
+    }
+
+    async fn agent_of_origin(&self, origin: Origin) -> Result<Option<Agent>, StoreError> {
+        self.read(move |tx, _| of_origin(tx, &origin)).await
+    }
+
+    async fn agent_ids_with_prefix(&self, prefix: String) -> Result<Vec<AgentId>, StoreError> {
+        self.read(move |tx, _| with_prefix(tx, &prefix)).await
+    }
+
+    async fn list_agents(
+        &self,
+        filter: AgentFilter,
+        page: PageRequest,
+    ) -> Result<Page<Agent>, StoreError> {
+        self.read(move |tx, _| list::agents(tx, &filter, &page)).await
+    }
+
+    async fn update_agent(&self, id: AgentId, wanted: AgentUpdate) -> Result<Agent, StoreError> {
+        self.write(move |tx, ctx| update(tx, ctx, &id, &wanted)).await
+    }
+
+    async fn set_agent_lifecycle(
+        &self,
+        id: AgentId,
+        lifecycle: Lifecycle,
+    ) -> Result<Agent, StoreError> {
+        self.write(move |tx, ctx| set_lifecycle(tx, ctx, &id, lifecycle)).await
+    }
+
+    async fn renew_agent(&self, id: AgentId, renewal: Renewal) -> Result<Session, StoreError> {
+        renewal.check()?;
+        self.write(move |tx, ctx| renew(tx, ctx, &id, &renewal)).await
+    }
+
+    async fn append_to_agent(
+        &self,
+        id: AgentId,
+        events: Vec<NewEvent>,
+    ) -> Result<Appended, StoreError> {
+        NewEvent::check_batch(&events)?;
+        self.write(move |tx, ctx| append(tx, ctx, &id, &events)).await
+    }
+
+    async fn agent_sessions(
+        &self,
+        id: AgentId,
+        order: Order,
+        page: PageRequest,
+    ) -> Result<Page<Session>, StoreError> {
+        self.read(move |tx, _| list::sessions(tx, &id, order, &page)).await
+    }
+
+    async fn import_agent(&self, import: AgentImport) -> Result<AgentImported, StoreError> {
+        import.check()?;
+        self.write(move |tx, ctx| import::import(tx, ctx, &import)).await
+    }
+}
