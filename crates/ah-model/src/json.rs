@@ -28,13 +28,11 @@ impl RawJson {
             .map_err(|error| Invalid::new("data", error.to_string()))
     }
 
-    /// Wraps text that a store wrote after parsing it; damaged text is an error.
-    pub fn from_stored(text: String) -> Result<Self, Invalid> {
+    /// Wraps text that a store wrote after parsing it; damaged text is handed back.
+    pub fn from_stored(text: String) -> Result<Self, String> {
         // What other programs wrote may hold white space: one value is still one line.
         let text = without_white_space(&text).unwrap_or(text);
-        RawValue::from_string(text)
-            .map(Self)
-            .map_err(|error| Invalid::new("stored JSON", error.to_string()))
+        serde_json::from_str(&text).map(Self).map_err(|_| text)
     }
 
     /// The JSON value `null`.
@@ -109,27 +107,45 @@ impl fmt::Debug for RawJson {
     }
 }
 
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
+}
+
 /// `text` without the white space outside strings, or nothing when it has none: one value is one
 /// line, so that JSON lines stay lines.
 fn without_white_space(text: &str) -> Option<String> {
-    let is_space = |byte: u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
-    if !text.bytes().any(is_space) {
-        return None;
-    }
-    let mut kept = Vec::with_capacity(text.len());
-    let (mut in_string, mut escaped) = (false, false);
-    for byte in text.bytes() {
-        if in_string {
-            in_string = escaped || byte != b'"';
-            escaped = !escaped && byte == b'\\';
-        } else if is_space(byte) {
-            continue;
-        } else {
-            in_string = byte == b'"';
+    let mut kept: Option<String> = None;
+    let mut from = 0;
+    while from < text.len() {
+        let opening = text[from..].find('"').map_or(text.len(), |at| from + at);
+        let between = &text[from..opening];
+        if kept.is_none() && between.bytes().any(is_space) {
+            // Everything before was kept as it is.
+            kept = Some(text[..from].to_owned());
         }
-        kept.push(byte);
+        let end = end_of_string(text, opening);
+        if let Some(kept) = &mut kept {
+            kept.extend(between.split([' ', '\n', '\r', '\t']));
+            kept.push_str(&text[opening..end]);
+        }
+        from = end;
     }
-    String::from_utf8(kept).ok()
+    kept
+}
+
+/// The place behind the string that opens at `opening`. Searching for quotes is many times faster
+/// than looking at every byte, and most of a payload is in strings.
+fn end_of_string(text: &str, opening: usize) -> usize {
+    let mut from = opening + 1;
+    while let Some(at) = text.get(from..).and_then(|rest| rest.find('"')) {
+        let quote = from + at;
+        let escapes = text[opening + 1..quote].bytes().rev().take_while(|byte| *byte == b'\\');
+        if escapes.count() % 2 == 0 {
+            return quote + 1;
+        }
+        from = quote + 1;
+    }
+    text.len()
 }
 
 #[cfg(test)]
@@ -179,6 +195,17 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn white_space_is_taken_out_of_any_value_and_nothing_else(
+            texts in prop::collection::vec(".*", 0..5),
+        ) {
+            let value = serde_json::json!({ "a b": texts, "n": [1, { "x": texts }] });
+            let spaced = serde_json::to_string_pretty(&value).unwrap();
+            let dense = serde_json::to_string(&value).unwrap();
+            prop_assert_eq!(without_white_space(&dense), None);
+            prop_assert_eq!(without_white_space(&spaced), Some(dense));
+        }
+
         #[test]
         fn any_text_survives_as_a_json_string(text in ".*") {
             let json = serde_json::to_string(&text).unwrap();

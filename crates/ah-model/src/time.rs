@@ -56,6 +56,41 @@ fn civil(days: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
+/// Reads the form that [`Timestamp`] writes, which is nearly every time that is read; anything else
+/// is left to the parser of all forms.
+fn own_form(text: &str) -> Option<Timestamp> {
+    let bytes: &[u8; 24] = text.as_bytes().try_into().ok()?;
+    let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'.'), (23, b'Z')];
+    let number = |from: usize, to: usize| {
+        bytes[from..to].iter().try_fold(0_i64, |sum, byte| {
+            byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0'))
+        })
+    };
+    if marks.iter().any(|(at, mark)| bytes[*at] != *mark) {
+        return None;
+    }
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    // Days that no month has more of; the others and leap seconds are the parser's.
+    let plain = (1..=12).contains(&month) && (1..=28).contains(&day);
+    if !plain || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let seconds = ((days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
+    let ms = seconds * 1_000 + number(20, 23)?;
+    (YEAR_0_MS..=YEAR_9999_END_MS).contains(&ms).then_some(Timestamp(ms))
+}
+
+/// Days from the epoch to a day of the proleptic Gregorian calendar; [`civil`] backwards.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = year - i64::from(month <= 2);
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (year, month, day) = civil(self.0.div_euclid(86_400_000));
@@ -71,6 +106,9 @@ impl FromStr for Timestamp {
 
     /// Reads RFC 3339 with any offset; finer digits than milliseconds are dropped.
     fn from_str(text: &str) -> Result<Self, Invalid> {
+        if let Some(time) = own_form(text) {
+            return Ok(time);
+        }
         let parsed: jiff::Timestamp = text
             .parse()
             .map_err(|_| Invalid::new("time", format!("{text:?} is not an RFC 3339 time")))?;
@@ -110,6 +148,21 @@ mod tests {
         ] {
             assert_eq!(Timestamp::from_unix_ms(ms).to_string(), text);
             assert_eq!(text.parse(), Ok(Timestamp::from_unix_ms(ms)));
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_time_reads_back_as_itself_and_as_the_full_parser_reads_it(
+            ms in YEAR_0_MS..YEAR_9999_END_MS,
+        ) {
+            let time = Timestamp::from_unix_ms(ms);
+            let text = time.to_string();
+            proptest::prop_assert_eq!(text.parse(), Ok(time));
+            if let Some(own) = own_form(&text) {
+                let parsed: jiff::Timestamp = text.parse().unwrap();
+                proptest::prop_assert_eq!(own.unix_ms(), parsed.as_millisecond());
+            }
         }
     }
 

@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
 /// Stored JSON, or `{"unreadable": text}` for text that another program left there: a damaged
 /// payload costs its own reading, not the session's.
 fn readable_json(text: String) -> RawJson {
-    RawJson::from_stored(text.clone())
-        .or_else(|_| RawJson::of(&serde_json::json!({ "unreadable": text })))
-        .unwrap_or_else(|_| RawJson::null())
+    RawJson::from_stored(text).unwrap_or_else(|text| {
+        RawJson::of(&serde_json::json!({ "unreadable": text })).unwrap_or_else(|_| RawJson::null())
+    })
 }

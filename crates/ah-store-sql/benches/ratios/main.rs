@@ -9,6 +9,7 @@
     reason = "a bench is a program for developers that stops at the first trouble"
 )]
 
+mod agents;
 mod append;
 mod figure;
 mod given;
@@ -30,12 +31,13 @@ fn main() {
     let names: Vec<&String> =
         arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
     let wanted = |name: &str| names.is_empty() || names.iter().any(|n| name.contains(n.as_str()));
-    let benches: [(&str, Bench); 6] = [
+    let benches: [(&str, Bench); 7] = [
         ("append-single", append::single),
         ("append-batch", append::batch),
         ("append-threads", append::threads),
         ("append-processes", processes::run),
         ("history", history::run),
+        ("agents", agents::run),
         ("postgres", postgres::run),
     ];
     for (_, bench) in benches.iter().filter(|(name, _)| wanted(name)) {

@@ -1,0 +1,198 @@
+//! What a start costs: 1,000 agents with 1,000 records each, and one with a long session.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ah_model::{NewAgent, NewEvent, RawJson};
+use ah_store::{Agents, ContextLimit, block_on, load_agents, session_context};
+use ah_store_sql::SqlStore;
+use rusqlite::Connection;
+
+use super::figure::{Figure, Goal, alternate};
+use super::given::{long_id, new_session, open};
+
+const AGENTS: usize = 1_000;
+const RECORDS: usize = 1_000;
+const LONG: usize = 100_000;
+const ROUNDS: usize = 11;
+
+pub(crate) fn run() -> Vec<Figure> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("agents.db");
+    eprintln!("filling a database with {AGENTS} agents of {RECORDS} records");
+    fill(&path);
+    vec![start(&path), restore_all(&path), restore_long(&path)]
+}
+
+fn fill(path: &Path) {
+    let store = open(path);
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let store = store.clone();
+            scope.spawn(move || {
+                for number in (thread..AGENTS).step_by(8) {
+                    create(&store, &format!("agent-{number:04}"), number, RECORDS);
+                }
+            });
+        }
+    });
+    create(&store, "short", AGENTS, RECORDS);
+    create(&store, "long", AGENTS + 1, LONG);
+}
+
+fn create(store: &SqlStore, name: &str, number: usize, records: usize) {
+    let id = block_on(store.create_agent(NewAgent::new(name, new_session(&long_id(number)))))
+        .unwrap()
+        .id;
+    let batch: Vec<NewEvent> = (0..RECORDS).map(record).collect();
+    for _ in 0..records / RECORDS {
+        block_on(store.append_to_agent(id.clone(), batch.clone())).unwrap();
+    }
+}
+
+/// A turn of four records: asked, called, answered, told; about 300 bytes each.
+fn record(number: usize) -> NewEvent {
+    let (call, text) = (number / 4, "x".repeat(220));
+    let (kind, data) = match number % 4 {
+        0 => ("user_message", format!(r#"{{"text":"{text}","files":[]}}"#)),
+        1 => (
+            "assistant_message",
+            format!(
+                r#"{{"text":"{text}","toolCalls":[{{"id":"c{call}","name":"read","arguments":{{"path":"a"}}}}]}}"#
+            ),
+        ),
+        2 => (
+            "tool_result",
+            format!(
+                r#"{{"toolCallId":"c{call}","toolName":"read","content":[{{"type":"text","text":"{text}"}}]}}"#
+            ),
+        ),
+        _ => ("assistant_message", format!(r#"{{"text":"{text}"}}"#)),
+    };
+    let data = RawJson::parse("data", &data, 1_000).unwrap();
+    NewEvent { kind: kind.to_owned(), data, dedup_key: None, ts: None }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the raw engine is what we compare with")]
+fn raw(path: &Path) -> Connection {
+    let connection = Connection::open(path).unwrap();
+    connection.execute_batch("PRAGMA cache_size = -8192").unwrap();
+    connection
+}
+
+fn micros(work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64() * 1e6
+}
+
+/// Opening and listing every agent that takes part, ready to be restored.
+fn start(path: &Path) -> Figure {
+    let ours = || {
+        micros(|| {
+            let roster = block_on(load_agents(&open(path))).unwrap();
+            assert_eq!(roster.active.len(), AGENTS + 2);
+        })
+    };
+    let raw = || micros(|| assert_eq!(rows(&raw(path), AGENT_ROWS, &[]), AGENTS + 2));
+    let (ours, raw) = alternate(ROUNDS, ours, raw);
+    Figure {
+        name: "start: 1,000 agents".to_owned(),
+        unit: "µs",
+        ours,
+        raw,
+        goal: Goal::AtMost(2.0),
+        note: "raw: open, and select the same rows".to_owned(),
+    }
+}
+
+const AGENT_ROWS: &str = "SELECT i.*, k.name, k.version FROM agent_instances i \
+    JOIN agents k ON k.id = i.kind_id WHERE i.lifecycle IN ('active', 'sleeping') ORDER BY i.name";
+const TAIL_ROWS: &str = "SELECT seq, ts, type, data, dedup_key FROM events \
+    WHERE session_id = ?1 ORDER BY seq DESC LIMIT 2000";
+
+/// Reads every column of every row, as a program that wants them does.
+fn rows(connection: &Connection, sql: &str, params: &[&str]) -> usize {
+    select(connection, sql, params).len()
+}
+
+fn select(connection: &Connection, sql: &str, params: &[&str]) -> Vec<Vec<rusqlite::types::Value>> {
+    let mut statement = connection.prepare_cached(sql).unwrap();
+    let columns = statement.column_count();
+    let mut rows = statement.query(rusqlite::params_from_iter(params)).unwrap();
+    let mut kept: Vec<Vec<rusqlite::types::Value>> = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        kept.push((0..columns).map(|column| row.get(column).unwrap()).collect());
+    }
+    kept
+}
+
+/// The fourth column of a row, as JSON.
+fn payload(row: &Vec<rusqlite::types::Value>) -> Option<serde_json::Value> {
+    match row.get(3)? {
+        rusqlite::types::Value::Text(text) => serde_json::from_str(text).ok(),
+        _ => None,
+    }
+}
+
+/// Every agent's context, one after another.
+fn restore_all(path: &Path) -> Figure {
+    let (store, connection) = (open(path), raw(path));
+    let roster = block_on(load_agents(&store)).unwrap();
+    let sessions: Vec<_> = roster.active.into_iter().filter_map(|a| a.active_session_id).collect();
+    let ours = || {
+        micros(|| {
+            for session in &sessions {
+                block_on(session_context(&store, session.clone(), ContextLimit::default()))
+                    .unwrap();
+            }
+        })
+    };
+    let raw = || {
+        micros(|| {
+            for session in &sessions {
+                let rows = select(&connection, TAIL_ROWS, &[session.as_str()]);
+                let parsed: Vec<serde_json::Value> = rows.iter().filter_map(payload).collect();
+                assert!(parsed.len() >= RECORDS);
+            }
+        })
+    };
+    let (ours, raw) = alternate(3, ours, raw);
+    Figure {
+        name: "restore: 1,000 contexts".to_owned(),
+        unit: "ms",
+        ours: ours / 1e3,
+        raw: raw / 1e3,
+        goal: Goal::AtMost(2.0),
+        note: "raw: select the same rows and parse their payloads".to_owned(),
+    }
+}
+
+/// A session of 100,000 records beside one of 1,000, both with the same newest 1,000.
+fn restore_long(path: &Path) -> Figure {
+    let store = open(path);
+    let limit = ContextLimit::of_records(RECORDS).unwrap();
+    let of = |name: &str| {
+        let agent = block_on(store.agent_of_name(name.to_owned())).unwrap().unwrap();
+        agent.active_session_id.unwrap()
+    };
+    let (long, short) = (of("long"), of("short"));
+    let context = |session: &ah_model::SessionId| {
+        let times = (0..5).map(|_| {
+            let start = Instant::now();
+            let seen = block_on(session_context(&store, session.clone(), limit)).unwrap();
+            assert_eq!(seen.records, RECORDS as u64);
+            start.elapsed()
+        });
+        times.min().unwrap_or(Duration::ZERO).as_secs_f64() * 1e6
+    };
+    let (ours, raw) = alternate(ROUNDS, || context(&long), || context(&short));
+    Figure {
+        name: "restore: 100,000 records".to_owned(),
+        unit: "µs",
+        ours,
+        raw,
+        goal: Goal::AtMost(3.0),
+        note: "raw: ours with 1,000 records and the same tail".to_owned(),
+    }
+}
