@@ -8,3 +8,4 @@ mod opening;
 mod postgres;
 mod schema;
 mod sqlite;
+mod version_3;

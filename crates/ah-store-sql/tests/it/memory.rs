@@ -1,8 +1,8 @@
-//! Reading a long log by pages takes the memory of a page.
+//! Reading a long log by pages takes the memory of a page, and its context that of its tail.
 
 use ah_conformance::Harness;
 use ah_model::{EventQuery, NewEvent, PageLimit, RawJson, SessionId};
-use ah_store::{Capabilities, Store, block_on};
+use ah_store::{Capabilities, ContextLimit, Store, block_on, session_context};
 
 use crate::given::new_session;
 use crate::sqlite::SqliteHarness;
@@ -34,17 +34,38 @@ fn long_session(store: &dyn Store) -> SessionId {
 const ALONE: &str = "AH_TEST_ALONE";
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "tells the two processes apart")]
 fn paging_through_a_hundred_thousand_events_keeps_memory_flat() {
+    alone("paging_through_a_hundred_thousand_events_keeps_memory_flat", read_by_pages);
+}
+
+#[test]
+fn the_context_of_a_hundred_thousand_events_takes_the_memory_of_its_tail() {
+    alone("the_context_of_a_hundred_thousand_events_takes_the_memory_of_its_tail", read_context);
+}
+
+/// Runs `work` in a process of its own.
+#[expect(clippy::disallowed_methods, reason = "tells the two processes apart")]
+fn alone(name: &str, work: fn()) {
     if std::env::var_os(ALONE).is_some() {
-        return read_by_pages();
+        return work();
     }
     let status = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "memory::paging_through_a_hundred_thousand_events_keeps_memory_flat"])
+        .args(["--exact", &format!("memory::{name}")])
         .env(ALONE, "1")
         .status()
         .unwrap();
     assert!(status.success());
+}
+
+fn read_context() {
+    let harness = SqliteHarness::new(Capabilities { workspaces: false });
+    let store = harness.store();
+    let id = long_session(&*store);
+    let before = resident_kib();
+    let seen = block_on(session_context(&*store, id, ContextLimit::default())).unwrap();
+    assert_eq!((seen.records, seen.omitted), (2_000, 98_000));
+    let growth = resident_kib().saturating_sub(before);
+    assert!(growth < GROWTH_KIB_MAX, "grew by {growth} KiB over a tail of 600 KB");
 }
 
 fn read_by_pages() {

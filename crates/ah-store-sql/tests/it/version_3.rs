@@ -1,0 +1,95 @@
+//! A database of version 3, the last without agents: what is in it stays, and agents come in.
+
+use std::sync::Arc;
+
+use ah_conformance::{SeededIds, TestClock};
+use ah_model::{EventQuery, NewAgent, SessionId};
+use ah_store::{Agents, Capabilities, Events, Ids, Sessions, block_on};
+use ah_store_sql::{PostgresOptions, SqlStore, SqliteOptions, Upgrade};
+use postgres::{Client, NoTls};
+use rusqlite::Connection;
+
+use crate::given::new_session;
+use crate::postgres::server_url;
+
+macro_rules! version_3 {
+    ($engine:literal) => {
+        concat!(
+            include_str!(concat!("../../migrations/", $engine, "/1__base_tables.sql")),
+            include_str!(concat!("../../migrations/", $engine, "/2__executor_tables.sql")),
+            include_str!(concat!("../../migrations/", $engine, "/3__logs_and_lineage.sql")),
+        )
+    };
+}
+
+/// The same rows for both engines.
+const ROWS: &str = "
+    INSERT INTO repos (vcs, root_path, created_at) VALUES ('git', '/a', '2026-01-02T03:04:05.000Z');
+    INSERT INTO agents (name, version) VALUES ('codex', 'latest');
+    INSERT INTO runtimes (type) VALUES ('local');
+    INSERT INTO sessions (id, repo_id, agent_id, runtime_id, status, started_at, created_at,
+        last_activity_at, last_seq, reset_message) VALUES
+      ('kept', 1, 1, 1, 'running', '2026-01-02T03:04:05.000Z', '2026-01-02T03:04:05.000Z',
+        '2026-01-02T03:04:05.000Z', 1, 'why it began');
+    INSERT INTO events (session_id, ts, type, data, seq) VALUES
+      ('kept', '2026-01-02T03:04:05.000Z', 'note', '{\"text\":\"kept\"}', 1);
+    INSERT INTO schema_migrations (version, name, sha256, applied_at) VALUES
+      (3, 'logs_and_lineage', 'of another time', '2026-01-02T03:04:05.000Z');";
+
+fn check(store: &SqlStore, upgrade: &Upgrade) {
+    assert_eq!((upgrade.from, upgrade.steps.as_slice()), (3, ["4__agents".to_owned()].as_slice()));
+    let kept: SessionId = "kept".parse().unwrap();
+    let session = block_on(store.session(kept.clone())).unwrap();
+    assert_eq!((session.of_agent, session.last_seq), (None, 1));
+    let events = block_on(store.events(kept, EventQuery::default())).unwrap();
+    assert_eq!(events[0].data.as_str(), r#"{"text":"kept"}"#);
+    let new = NewAgent::new("librarian", new_session());
+    assert_eq!(block_on(store.create_agent(new)).unwrap().session_count, 1);
+    let violations = block_on(store.check()).unwrap().violations;
+    // The fixture's checksum is not ours; nothing else is to be said.
+    assert_eq!(violations.len(), 1, "{violations:?}");
+}
+
+fn parts() -> (Capabilities, Arc<TestClock>, Ids) {
+    let ids = Ids::new(Box::new(SeededIds::new(1)));
+    (Capabilities { workspaces: true }, Arc::new(TestClock::new()), ids)
+}
+
+#[test]
+fn a_file_of_version_3_keeps_its_sessions_and_takes_agents() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state.db");
+    write_file(&path);
+    let (capabilities, clock, ids) = parts();
+    let options = SqliteOptions::new(&path);
+    let (store, upgrade) = SqlStore::open_sqlite(options, capabilities, clock, ids).unwrap();
+    let backup = upgrade.backup.clone().unwrap();
+    assert_eq!(ah_store_sql::inspect_sqlite(&backup).unwrap().from, 3);
+    check(&store, &upgrade);
+}
+
+#[expect(clippy::disallowed_methods, reason = "an older program writes here")]
+fn write_file(path: &std::path::Path) {
+    let connection = Connection::open(path).unwrap();
+    connection.execute_batch(version_3!("sqlite")).unwrap();
+    connection.execute_batch(ROWS).unwrap();
+    connection.execute_batch("PRAGMA user_version = 3").unwrap();
+}
+
+#[test]
+fn a_postgres_schema_of_version_3_keeps_its_sessions_and_takes_agents() {
+    let Some(url) = server_url() else { return };
+    let schema = format!("version_3_{}", std::process::id());
+    let mut client = Client::connect(&url, NoTls).unwrap();
+    let create = format!("CREATE SCHEMA {schema}; SET search_path TO {schema};");
+    client.batch_execute(&create).unwrap();
+    client.batch_execute(version_3!("postgres")).unwrap();
+    client.batch_execute(ROWS).unwrap();
+    let (capabilities, clock, ids) = parts();
+    let mut options = PostgresOptions::new(&url);
+    options.schema = Some(schema.clone());
+    let opened = SqlStore::connect_postgres(options, capabilities, clock, ids);
+    let checked = opened.map(|(store, upgrade)| check(&store, &upgrade));
+    client.batch_execute(&format!("DROP SCHEMA {schema} CASCADE")).unwrap();
+    checked.unwrap();
+}
