@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ah_model::{DraftId, NewRepo, PageLimit, PageRequest, SessionId, Timestamp};
+use ah_model::{Agent, AgentId, DraftId, NewRepo, PageLimit, PageRequest, SessionId, Timestamp};
 use ah_store::{
     Capabilities, Clock, Ids, Kind, Store, StoreError, SystemClock, SystemIds, block_on,
 };
@@ -295,12 +295,18 @@ impl App {
             return Ok(id);
         }
         let found = block_on(store.session_ids_with_prefix(text.to_owned()))?;
-        match found.as_slice() {
-            [] => Err(StoreError::not_found(Kind::Session, text).into()),
-            [first, ..] if *first == id => Ok(id),
-            [only] => Ok(only.clone()),
-            [one, other, ..] => Err(ambiguous(Kind::Session, text, one, other)),
+        unique(Kind::Session, text, &id, found)
+    }
+
+    /// The agent that `text` names: its name in any case of its letters, its id, or the beginning
+    /// of that when it is unique. Every agent has a name, so a name wins over another's id.
+    pub(crate) fn agent(&self, store: &dyn Store, text: &str) -> Result<Agent, CommandError> {
+        if let Some(agent) = block_on(store.agent_of_name(text.to_owned()))? {
+            return Ok(agent);
         }
+        let id: AgentId = text.parse()?;
+        let found = block_on(store.agent_ids_with_prefix(text.to_owned()))?;
+        Ok(block_on(store.agent(unique(Kind::Agent, text, &id, found)?))?)
     }
 
     /// The draft that `text` names: its id, or the beginning of it when that is unique.
@@ -326,6 +332,23 @@ impl App {
             }
         }
         found.ok_or_else(|| StoreError::not_found(Kind::Draft, text).into())
+    }
+}
+
+/// The one id among those that begin with `text`; one that is `whole` wins.
+fn unique<I: Display + PartialEq>(
+    kind: Kind,
+    text: &str,
+    whole: &I,
+    found: Vec<I>,
+) -> Result<I, CommandError> {
+    let mut found = found.into_iter();
+    match (found.next(), found.next()) {
+        (None, _) => Err(StoreError::not_found(kind, text).into()),
+        (Some(first), other) => match other.filter(|_| first != *whole) {
+            None => Ok(first),
+            Some(other) => Err(ambiguous(kind, text, &first, &other)),
+        },
     }
 }
 

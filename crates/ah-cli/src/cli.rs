@@ -12,14 +12,15 @@ First steps:
   ah session create --agent claude-code         begin a session, prints its id
   ah session append ID --type note --data '{}'  add an event
   ah session events ID                          read it back
+  ah agent create NAME --kind claude-code       make an agent that lives through many sessions
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 conflict or invalid state, 5 not allowed,
 6 remote unreachable, 7 configuration, 8 no repository, 9 store busy or damaged, 10 input needed";
 
 /// The durable memory of AI coding agents.
 ///
-/// `ah` keeps sessions, tasks, events, drafts and settings in one local database that many programs
-/// may use at once. What it acknowledged is on disk, in order, once, and can be found again.
+/// `ah` keeps agents, sessions, tasks, events, drafts and settings in one local database that many
+/// programs may use at once. What it acknowledged is on disk, in order, once, and can be found again.
 #[derive(Debug, Parser)]
 #[command(name = "ah", version, after_help = AFTER_HELP)]
 pub(crate) struct Cli {

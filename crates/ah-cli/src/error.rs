@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use ah_import::ImportError;
 use ah_store::{Kind, Problem, StoreError};
 
 use crate::config::ConfigError;
@@ -80,36 +81,37 @@ impl From<StoreError> for CommandError {
             }
             StoreError::Backend { .. } => Exit::Failed,
         };
-        let hints = hints(&error).into_iter().map(str::to_owned).collect();
+        let hints = hints(&error);
         Self { exit, problem: Box::new(Problem::from(&error)), hints }
     }
 }
 
-fn hints(error: &StoreError) -> Vec<&'static str> {
-    match error {
+fn hints(error: &StoreError) -> Vec<String> {
+    let fixed: &[&str] = match error {
         StoreError::NotFound { kind, .. } => match kind {
-            Kind::Session => vec!["`ah session list` shows the sessions there are"],
-            Kind::Task => vec!["`ah task list` shows the tasks there are"],
-            Kind::Draft => vec!["`ah draft list` shows the drafts there are"],
-            Kind::Repo => vec!["`ah repo list` shows the repositories there are"],
-            Kind::Key => vec!["`ah kv list --scope S` shows the keys of a scope"],
-            Kind::Workspace => vec!["`ah workspace create NAME` makes one"],
-            Kind::AgentKind | Kind::Run => vec![],
+            Kind::Agent => &["`ah agent list` shows the agents there are"],
+            Kind::AgentKind => &["`ah agent kinds list` shows the kinds there are"],
+            Kind::Session => &["`ah session list` shows the sessions there are"],
+            Kind::Task => &["`ah task list` shows the tasks there are"],
+            Kind::Draft => &["`ah draft list` shows the drafts there are"],
+            Kind::Repo => &["`ah repo list` shows the repositories there are"],
+            Kind::Key => &["`ah kv list --scope S` shows the keys of a scope"],
+            Kind::Workspace => &["`ah workspace create NAME` makes one"],
+            Kind::Run => &[],
         },
-        StoreError::Unsupported { .. } => {
-            vec![
-                "workspaces live on a server: leave `--workspace` out, or use one's database with `--database-url`",
-            ]
+        StoreError::Conflict { kind: Kind::Agent, id, .. } => {
+            return vec![format!("`ah agent show {id}` shows how it stands now")];
         }
-        StoreError::Busy { .. } => {
-            vec![
-                "another program is writing to the database; try again, or raise store.busy-timeout-ms",
-            ]
-        }
+        StoreError::Unsupported { .. } => &[
+            "workspaces live on a server: leave `--workspace` out, or use one's database with `--database-url`",
+        ],
+        StoreError::Busy { .. } => &[
+            "another program is writing to the database; try again, or raise store.busy-timeout-ms",
+        ],
         StoreError::Newer { .. } => {
-            vec!["update `ah` to the version that wrote the database; nothing was changed"]
+            &["update `ah` to the version that wrote the database; nothing was changed"]
         }
-        StoreError::Corrupt { .. } => vec![
+        StoreError::Corrupt { .. } => &[
             "`ah db path` says where the database is; nothing was changed",
             "`ah db restore FILE` puts a backup in its place and keeps the damaged file",
         ],
@@ -117,13 +119,32 @@ fn hints(error: &StoreError) -> Vec<&'static str> {
         | StoreError::Invalid(_)
         | StoreError::Unauthorized
         | StoreError::Forbidden
-        | StoreError::Backend { .. } => vec![],
-    }
+        | StoreError::Backend { .. } => &[],
+    };
+    fixed.iter().copied().map(str::to_owned).collect()
 }
 
 impl From<ah_model::Invalid> for CommandError {
     fn from(error: ah_model::Invalid) -> Self {
         StoreError::from(error).into()
+    }
+}
+
+impl From<ImportError> for CommandError {
+    fn from(error: ImportError) -> Self {
+        let (exit, hint) = match error {
+            ImportError::Store(error) => return error.into(),
+            ImportError::Unreadable { .. } => {
+                (Exit::Failed, "name what is to be imported: `ah import daycare DIR`")
+            }
+            ImportError::NotADirectory { .. } | ImportError::NoAgents { .. } => {
+                (Exit::Usage, "a Daycare with a database: `ah import daycare-db FILE`")
+            }
+            ImportError::NotDaycareDatabase { .. } => {
+                (Exit::Usage, "a Daycare without a database: `ah import daycare DIR`")
+            }
+        };
+        Self::new(exit, with_causes(&error)).hint(hint)
     }
 }
 

@@ -31,6 +31,20 @@ pub(crate) fn read_text(
     })
 }
 
+/// The text itself, or what the file it stands in holds; nothing when neither is given.
+pub(crate) fn text_or_file(
+    field: &'static str,
+    text: Option<&str>,
+    file: Option<&Path>,
+    bytes_max: usize,
+) -> Result<Option<String>, CommandError> {
+    match (text, file) {
+        (Some(text), _) => Ok(Some(text.to_owned())),
+        (None, Some(file)) => read_text(field, file, bytes_max).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
 /// At most one byte more than `bytes_max`: enough to know that there is more.
 fn read_limited(input: &mut dyn Read, bytes_max: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();

@@ -19,7 +19,8 @@ const HEAD: &str = "\
 
 Every command takes the [global options](#global-options). With `--json`, stdout holds one JSON
 document (JSON lines where a command streams) and nothing else, and an error is a problem object on
-stderr. Ids of sessions and drafts may be shortened while they are unique.
+stderr. Ids of sessions, agents and drafts may be shortened while they are unique; an agent may be
+called by its name, in any case of its letters.
 
 | exit code | meaning |
 |---|---|
@@ -58,7 +59,7 @@ fn visible(command: &Command) -> impl Iterator<Item = &Command> {
 
 fn describe(page: &mut String, command: &Command, parent: &str) {
     let name = format!("{parent} {}", command.get_name());
-    let level = if parent == "ah" { "##" } else { "###" };
+    let level = "#".repeat(1 + parent.split(' ').count());
     let about = command.get_long_about().or(command.get_about()).map(StyledStr::to_string);
     // Writing to a text cannot fail.
     let _ =

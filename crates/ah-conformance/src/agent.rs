@@ -424,7 +424,7 @@ pub async fn of_racing_creations_of_one_name_one_wins(h: &mut dyn Harness) {
     let (won, lost): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
     assert_eq!(won.len(), 1);
     for error in lost {
-        assert!(refusal(error).to_ascii_lowercase() == "conflict agent mira");
+        assert_eq!(refusal(error).to_ascii_lowercase(), "conflict agent mira");
     }
     let winner = won.into_iter().next().unwrap().unwrap();
     let agents = h.store().list_agents(AgentFilter::default(), all()).await.unwrap();

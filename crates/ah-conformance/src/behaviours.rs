@@ -32,6 +32,26 @@ macro_rules! conformance {
                 a_dead_agent_changes_no_more_and_stays_listed,
                 a_session_of_nobody_is_no_agents,
             }
+            agent_import {
+                an_imported_agent_is_kept_with_its_sessions_and_events,
+                importing_again_adds_nothing,
+                new_lines_of_a_known_session_are_added,
+                a_new_session_is_numbered_next_and_goes_on,
+                a_last_session_that_is_said_to_have_ended_has_ended,
+                a_known_agent_takes_newer_state_and_no_older,
+                a_taken_name_gets_a_number_behind_it,
+                a_taken_id_is_replaced_by_a_fresh_one,
+                an_agent_that_went_on_here_stays_where_it_went,
+                a_dead_agent_is_imported_with_its_session_ended,
+                an_agent_that_died_elsewhere_dies_here,
+                an_agent_that_died_here_stays_dead,
+                what_another_program_left_as_a_descriptor_is_kept,
+                one_bad_part_of_an_import_changes_nothing,
+                a_session_of_another_agent_refuses_the_whole_import,
+                the_same_ids_of_another_source_are_others,
+                an_imported_agent_lives_on_as_any_other,
+                racing_imports_of_one_agent_bring_everything_once,
+            }
             agent_kind {
                 a_kind_keeps_its_number_and_its_metadata_until_other_is_given,
                 kinds_are_paged_by_number_each_once,
@@ -69,6 +89,23 @@ macro_rules! conformance {
                 of_racing_creations_of_one_id_one_wins,
                 racing_creations_register_a_repo_once,
                 minted_ids_are_different_on_every_thread,
+            }
+            context {
+                a_context_is_the_same_bytes_after_reopening,
+                the_reason_of_a_new_session_comes_first_after_reopening,
+                a_fork_reads_the_log_it_stands_on_through_several_levels,
+                a_context_is_made_of_the_newest_records_that_fit,
+                a_context_of_more_records_than_a_page_is_read_to_its_limit,
+                the_context_of_any_session_is_read_and_of_none_refused,
+                a_repair_closes_what_is_open_and_done_twice_is_one_history,
+                an_answer_that_comes_after_the_repair_takes_its_place,
+                repairs_at_once_give_one_history,
+                calls_that_share_an_id_are_each_repaired_once,
+                nothing_open_is_nothing_to_repair,
+                a_fork_is_repaired_in_its_own_log,
+                a_restored_agent_is_repaired_where_it_goes_on,
+                the_dead_are_not_loaded_and_the_sleeping_apart,
+                more_agents_than_a_page_are_loaded,
             }
             draft {
                 a_draft_is_saved_over_and_keeps_the_time_it_was_begun,
@@ -157,6 +194,8 @@ macro_rules! conformance {
                 links_to_what_is_not_here_are_dropped_but_a_fork_needs_its_stem,
                 a_fork_past_the_end_of_its_stem_refuses_the_header,
                 a_known_workspace_is_kept_where_there_are_workspaces,
+                a_restored_session_is_its_agents_again_where_its_place_is_free,
+                a_present_session_keeps_the_agent_it_has,
                 a_header_no_store_would_have_written_is_refused,
             }
             run {

@@ -1,14 +1,15 @@
 //! Restoring a session's row from what an export says of it.
 
 use ah_model::{
-    Exit, ExportHeader, Fork, Origin, Session, SessionDetails, SessionStatus, Task, TaskFilter,
-    Timestamp, Usage, limits,
+    Cause, Exit, ExportHeader, Fork, Membership, Origin, Session, SessionDetails, SessionStatus,
+    Task, TaskFilter, Timestamp, Usage, limits,
 };
 use ah_store::{Feature, StoreError};
 
 use crate::Harness;
 use crate::given::{
-    all, append, create, everything, id, kind, labels, new_session, note, refusal, repo,
+    agent, agent_id, all, append, create, create_agent, everything, id, kind, labels, new_session,
+    note, refusal, renew, repo, reset, sessions_of,
 };
 
 fn time(ms: i64) -> Timestamp {
@@ -189,6 +190,55 @@ pub async fn a_known_workspace_is_kept_where_there_are_workspaces(h: &mut dyn Ha
         Err(other) => panic!("{other}"),
     };
     assert_eq!(store.restore_session(header).await.unwrap().workspace, expected);
+}
+
+pub async fn a_restored_session_is_its_agents_again_where_its_place_is_free(h: &mut dyn Harness) {
+    create_agent(h, "a").await;
+    for name in ["a-2", "a-3"] {
+        renew(h, "a", reset("on"), name).await;
+    }
+    h.store().delete_session(id("a-2")).await.unwrap();
+    let before = agent(h, "a").await;
+    let of = |agent: &str, number| {
+        Some(Membership { id: agent_id(agent), number, cause: Cause::Compaction })
+    };
+    for (name, place, kept) in [
+        ("of nobody known", of("nobody", 2), None),
+        ("beyond the newest", of("a", 4), None),
+        ("far beyond", of("a", i64::MAX as u64), None),
+        ("where another is", of("a", 3), None),
+        ("where it was", of("a", 2), of("a", 2)),
+        ("where one came back", of("a", 2), None),
+        ("of nobody at all", None, None),
+    ] {
+        let mut header = header(&name.replace(' ', "-"));
+        header.session.of_agent = place;
+        let made = h.store().restore_session(header).await.unwrap();
+        assert_eq!(made.of_agent, kept, "{name}");
+        assert_eq!(h.store().session(made.id.clone()).await.unwrap(), made);
+    }
+    assert_eq!(agent(h, "a").await, before, "the agent is as it was");
+    let sessions = sessions_of(h, "a").await;
+    let ids: Vec<_> = sessions.iter().map(|session| session.id.as_str()).collect();
+    assert_eq!(ids, ["a-1", "where-it-was", "a-3"]);
+}
+
+pub async fn a_present_session_keeps_the_agent_it_has(h: &mut dyn Harness) {
+    create_agent(h, "a").await;
+    create_agent(h, "b").await;
+    create(h, "s1").await;
+    let other = Membership { id: agent_id("b"), number: 1, cause: Cause::Fork };
+    for name in ["a-1", "s1"] {
+        let known = h.store().session(id(name)).await.unwrap();
+        for of_agent in [None, Some(other.clone())] {
+            let header = ExportHeader::new(Session { of_agent, ..known.clone() }, vec![]);
+            assert_eq!(h.store().restore_session(header).await.unwrap(), known);
+        }
+    }
+    let mut large = header("s2");
+    large.session.of_agent = Some(Membership { number: u64::MAX, ..other });
+    let refused = refusal(h.store().restore_session(large).await);
+    assert_eq!(refused, "invalid session number");
 }
 
 pub async fn a_header_no_store_would_have_written_is_refused(h: &mut dyn Harness) {

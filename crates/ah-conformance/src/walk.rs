@@ -8,8 +8,8 @@ mod operation;
 mod pairs;
 mod perform;
 
-use ah_model::{EventQuery, PageLimit, SessionFilter, TaskFilter, Timestamp};
-use ah_store::{Clock, Sessions, Store};
+use ah_model::{AgentFilter, EventQuery, Order, PageLimit, SessionFilter, TaskFilter, Timestamp};
+use ah_store::{Agents, Clock, Sessions, Store};
 
 use self::choose::Chooser;
 use self::operation::{Operation, Start};
@@ -19,7 +19,7 @@ use crate::harness::oracle;
 use crate::{Harness, ModelStore, Random, TestClock};
 
 /// Steps of each walk in the list of behaviours: enough for every kind of answer to come up.
-const STEPS: usize = 300;
+const STEPS: usize = 450;
 
 pub async fn a_walk_of_seed_1_agrees_with_the_oracle(h: &mut dyn Harness) {
     walk(h, 1, STEPS).await;
@@ -108,6 +108,7 @@ async fn everything(model: &ModelStore) -> Vec<Operation> {
     let start = || Start { limit: PageLimit::default(), cursor: None };
     let mut operations = vec![
         Operation::ListSessions(SessionFilter::default(), start()),
+        Operation::ListAgents(AgentFilter::default(), start()),
         Operation::ListTasks(TaskFilter::default(), start()),
         Operation::ListRepos(start()),
         Operation::ListAgentKinds(start()),
@@ -122,6 +123,10 @@ async fn everything(model: &ModelStore) -> Vec<Operation> {
         let query = EventQuery { limit: PageLimit::MAX, ..EventQuery::default() };
         operations.push(Operation::Events(session.id.clone(), query));
         operations.push(Operation::SessionRuns(session.id));
+    }
+    let agents = model.list_agents(AgentFilter::default(), all()).await;
+    for agent in agents.unwrap().items {
+        operations.push(Operation::AgentSessions(agent.id, Order::Oldest, start()));
     }
     operations
 }

@@ -31,8 +31,8 @@ impl RawJson {
     /// Wraps text that a store wrote after parsing it; damaged text is handed back.
     pub fn from_stored(text: String) -> Result<Self, String> {
         // What other programs wrote may hold white space: one value is still one line.
-        let text = without_white_space(&text).unwrap_or(text);
-        serde_json::from_str(&text).map(Self).map_err(|_| text)
+        let dense = without_white_space(&text);
+        serde_json::from_str(dense.as_deref().unwrap_or(&text)).map(Self).map_err(|_| text)
     }
 
     /// The JSON value `null`.
@@ -183,6 +183,13 @@ mod tests {
         ] {
             assert_eq!(RawJson::parse("data", text, 1_000).unwrap().depth(), depth, "{text}");
         }
+    }
+
+    #[test]
+    fn stored_text_that_is_no_json_is_handed_back_as_it_was() {
+        assert_eq!(RawJson::from_stored("not json".to_owned()), Err("not json".to_owned()));
+        let read = RawJson::from_stored("{ \"a b\" : 1 }".to_owned()).unwrap();
+        assert_eq!(read.as_str(), r#"{"a b":1}"#);
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! The verbs: a folder per noun, a file per verb, one flat match each.
 
+mod agent;
 mod completions;
 mod config;
 mod db;
 mod draft;
+mod import;
 mod kv;
 mod man;
 mod paging;
+mod progress;
 mod repo;
 mod session;
 mod task;
@@ -27,6 +30,9 @@ pub(crate) enum Command {
     /// Sessions: conversations of agents, with their events
     #[command(subcommand)]
     Session(Lazy<session::Command>),
+    /// Agents: named identities that live through many sessions
+    #[command(subcommand)]
+    Agent(Lazy<agent::Command>),
     /// Tasks: what you asked agents to do
     #[command(subcommand)]
     Task(Lazy<task::Command>),
@@ -42,6 +48,9 @@ pub(crate) enum Command {
     /// Small values by scope and key
     #[command(subcommand)]
     Kv(Lazy<kv::Command>),
+    /// Bring in what other programs left
+    #[command(subcommand)]
+    Import(Lazy<import::Command>),
     /// Settings and where they come from
     #[command(subcommand)]
     Config(Lazy<config::Command>),
@@ -60,11 +69,13 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
     match command {
         Command::Up(args) => up::run(app, &args),
         Command::Session(Lazy(command)) => session::run(app, command),
+        Command::Agent(Lazy(command)) => agent::run(app, command),
         Command::Task(Lazy(command)) => task::run(app, command),
         Command::Draft(Lazy(command)) => draft::run(app, command),
         Command::Repo(Lazy(command)) => repo::run(app, command),
         Command::Workspace(Lazy(command)) => workspace::run(app, command),
         Command::Kv(Lazy(command)) => kv::run(app, command),
+        Command::Import(Lazy(command)) => import::run(app, command),
         Command::Config(Lazy(command)) => config::run(app, command),
         Command::Db(Lazy(command)) => db::run(app, command),
         Command::Upgrade(args) => upgrade::run(app, &args),

@@ -76,6 +76,23 @@ fn lines_are_appended_in_order_and_bad_ones_are_named_by_number() {
 }
 
 #[test]
+fn flags_of_one_event_and_of_lines_are_not_mixed() {
+    let home = Home::new();
+    home.create_session("s1");
+    for arguments in [
+        &["--stdin-jsonl", "--data", "1"][..],
+        &["--stdin-jsonl", "--data-file", "x"],
+        &["--stdin-jsonl", "--dedup-key", "k"],
+        &["--stdin-jsonl", "--ts", "2020-01-01T00:00:00Z"],
+        &["--type", "n", "--strict"],
+        &["--data", "1"],
+        &[],
+    ] {
+        home.refused(&[&["session", "append", "s1"], arguments].concat(), 2);
+    }
+}
+
+#[test]
 fn strict_lines_stop_at_the_first_bad_one() {
     let home = Home::new();
     home.create_session("s1");
@@ -145,10 +162,15 @@ fn events_are_chosen_by_seq_type_and_number() {
     assert_eq!(seqs(&["--after", "2"]), (vec![3, 4], None));
     assert_eq!(seqs(&["--type", "other", "--type", "none"]), (vec![4], None));
     assert_eq!(seqs(&["--last", "2"]), (vec![3, 4], None));
+    assert_eq!(seqs(&["--up-to", "2"]), (vec![1, 2], None));
+    assert_eq!(seqs(&["--after", "1", "--up-to", "3", "--last", "1"]), (vec![3], None));
+    assert_eq!(seqs(&["--up-to", "0"]), (vec![], None));
     assert_eq!(seqs(&["--limit", "0"]).0, [0; 0]);
     assert_eq!(seqs(&["--after", "9"]), (vec![], None));
     let (first, cursor) = seqs(&["--limit", "3"]);
     assert_eq!((first, seqs(&["--cursor", &cursor.unwrap()])), (vec![1, 2, 3], (vec![4], None)));
+    assert_eq!(seqs(&["--limit", "3", "--up-to", "3"]), (vec![1, 2, 3], None), "no more up to it");
+    home.refused(&["session", "events", "s1", "--up-to", "3", "--follow"], 2);
 }
 
 #[test]

@@ -2,6 +2,9 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
 
 mod adversity;
+mod agent;
+mod agent_context;
+mod agent_session;
 mod answers;
 mod bad_input;
 mod bad_place;

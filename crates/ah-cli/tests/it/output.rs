@@ -93,7 +93,7 @@ fn up_shows_where_things_are() {
     let recent = answer["recent"].take();
     let bytes = answer["bytes"].take();
     let expected = json!({
-        "version": version, "database": "DIR/state/state.db", "schemaVersion": 3, "bytes": null,
+        "version": version, "database": "DIR/state/state.db", "schemaVersion": ah_store_sql::SCHEMA_VERSION, "bytes": null,
         "recent": null,
     });
     assert_eq!((answer, &recent[0]["id"]), (expected, &json!("s1")));

@@ -93,6 +93,19 @@ impl Home {
     pub(crate) fn create_session(&self, id: &str) {
         self.json(&["session", "create", "--agent", "tester", "--id", id]);
     }
+
+    /// Makes an agent of this name; what the program answers.
+    #[track_caller]
+    pub(crate) fn create_agent(&self, name: &str) -> Value {
+        self.json(&["agent", "create", name, "--kind", "tester"])
+    }
+
+    /// The id of the session an agent goes on in.
+    #[track_caller]
+    pub(crate) fn active_session(&self, name: &str) -> String {
+        let agent = self.json(&["agent", "show", name]);
+        agent["activeSessionId"].as_str().unwrap().to_owned()
+    }
 }
 
 /// Gives a command three pipes.

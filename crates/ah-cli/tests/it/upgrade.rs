@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ah_store_sql::SCHEMA_VERSION as NOW;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -12,6 +13,9 @@ const TABLES: [&str; 2] = [
     include_str!("../../../ah-store-sql/migrations/sqlite/1__base_tables.sql"),
     include_str!("../../../ah-store-sql/migrations/sqlite/2__executor_tables.sql"),
 ];
+
+/// The step after which rows of [`ROWS`] no longer fit the tables.
+const LOGS: &str = include_str!("../../../ah-store-sql/migrations/sqlite/3__logs_and_lineage.sql");
 
 const ROWS: &str = r#"
     INSERT INTO repos (id, vcs, root_path, remote_url, default_branch, created_at)
@@ -43,6 +47,25 @@ fn old(home: &Home, version: usize) -> Connection {
     connection.execute_batch(&format!("PRAGMA user_version = {version}")).unwrap();
     connection
 }
+
+/// As [`old`], by the program that first recorded its steps.
+fn old_of_version_three(home: &Home) {
+    let connection = old(home, 2);
+    connection.execute_batch(&format!("PRAGMA foreign_keys = OFF; {LOGS}")).unwrap();
+    // What is recorded of a step is the same in a database of today.
+    let fresh = Home::new();
+    fresh.create_session("s1");
+    let today = fresh.database();
+    let copy = format!(
+        "ATTACH '{}' AS today; INSERT INTO main.schema_migrations SELECT * FROM \
+         today.schema_migrations WHERE version <= 3; PRAGMA user_version = 3",
+        today.display()
+    );
+    connection.execute_batch(&copy).unwrap();
+}
+
+/// The steps from version 2 on.
+const STEPS: [&str; 2] = ["3__logs_and_lineage", "4__agents"];
 
 fn backups(home: &Home) -> Vec<PathBuf> {
     let names = std::fs::read_dir(home.state()).unwrap().map(|entry| entry.unwrap().path());
@@ -105,11 +128,11 @@ fn a_database_of_version_one_is_upgraded_on_opening_and_kept() {
     succeeded(&output, "list");
     let [backup] = &backups(&home)[..] else { panic!("one backup") };
     let said = format!(
-        "upgraded the database from schema 1 to 3; the old one is kept at {}\n",
+        "upgraded the database from schema 1 to {NOW}; the old one is kept at {}\n",
         backup.display()
     );
     assert_eq!(errors(&output), said);
-    assert_eq!((version(backup), version(&home.database())), (1, 3));
+    assert_eq!((version(backup), version(&home.database())), (1, NOW));
     let kept: i64 =
         connect(backup).query_row("SELECT count(*) FROM events", [], |row| row.get(0)).unwrap();
     assert_eq!(kept, 4);
@@ -124,28 +147,46 @@ fn a_database_of_version_two_is_upgraded_when_asked() {
     let before = std::fs::read(home.database()).unwrap();
     let dry = home.json(&["upgrade", "--dry-run"]);
     let expected = json!({
-        "from": 2, "to": 3, "steps": ["3__logs_and_lineage"], "backup": null, "dropped": 0,
+        "from": 2, "to": NOW, "steps": STEPS, "backup": null, "dropped": 0,
         "dryRun": true,
     });
     assert_eq!(dry, expected);
     let text = home.human(&["upgrade", "--dry-run"]);
     assert_eq!(
         text,
-        "the database would go from schema 2 to 3: 3__logs_and_lineage\na backup would be made first\n"
+        format!(
+            "the database would go from schema 2 to {NOW}: {}\na backup would be made first\n",
+            STEPS.join(", ")
+        )
     );
     assert_eq!(std::fs::read(home.database()).unwrap(), before, "nothing was written");
     let done = home.json(&["upgrade"]);
     let [backup] = &backups(&home)[..] else { panic!("one backup") };
     let expected = json!({
-        "from": 2, "to": 3, "steps": ["3__logs_and_lineage"], "backup": backup, "dropped": 0,
+        "from": 2, "to": NOW, "steps": STEPS, "backup": backup, "dropped": 0,
         "dryRun": false,
     });
     assert_eq!(done, expected);
     everything_is_readable(&home);
-    let again =
-        json!({ "from": 3, "to": 3, "steps": [], "backup": null, "dropped": 0, "dryRun": false });
+    let again = json!({ "from": NOW, "to": NOW, "steps": [], "backup": null, "dropped": 0, "dryRun": false });
     assert_eq!(home.json(&["upgrade"]), again);
-    assert_eq!(home.human(&["upgrade"]), "the database is at schema 3, nothing to do\n");
+    assert_eq!(
+        home.human(&["upgrade"]),
+        format!("the database is at schema {NOW}, nothing to do\n")
+    );
+}
+
+#[test]
+fn a_database_of_version_three_gets_agents() {
+    let home = Home::new();
+    old_of_version_three(&home);
+    let done = home.json(&["upgrade"]);
+    assert_eq!((&done["from"], &done["dropped"]), (&json!(3), &json!(0)));
+    everything_is_readable(&home);
+    home.json(&["agent", "create", "bob", "--kind", "codex@1.0"]);
+    home.json(&["agent", "say", "bob", "hello"]);
+    assert_eq!(home.json(&["session", "show", "half"]).get("ofAgent"), None);
+    assert_eq!(home.json(&["db", "check"])["violations"], json!([]));
 }
 
 #[test]
@@ -179,7 +220,7 @@ fn a_finished_session_without_an_end_and_a_running_one_with_it_come_out_sound() 
 fn a_fresh_place_has_nothing_to_upgrade_from() {
     let home = Home::new();
     let dry = home.json(&["upgrade", "--dry-run"]);
-    assert_eq!((&dry["from"], &dry["to"]), (&json!(0), &json!(3)));
+    assert_eq!((&dry["from"], &dry["to"]), (&json!(0), &json!(NOW)));
     assert!(!home.state().exists());
     let done = home.json(&["upgrade"]);
     assert_eq!((&done["from"], &done["backup"]), (&json!(0), &Value::Null));
@@ -191,7 +232,9 @@ fn a_newer_database_is_refused_and_not_touched() {
     home.session_with_events("s1", 2);
     home.damage("PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)");
     let before = std::fs::read(home.database()).unwrap();
-    let detail = "database DIR/state/state.db has schema version 99, this program knows up to 3";
+    let detail = format!(
+        "database DIR/state/state.db has schema version 99, this program knows up to {NOW}"
+    );
     for arguments in [
         &["session", "list"][..],
         &["session", "append", "s1", "--type", "n"],

@@ -92,9 +92,9 @@ impl Agents for ModelStore {
         order: Order,
         page: PageRequest,
     ) -> Result<Page<Session>, StoreError> {
-        let after = after_number(&page)?;
         self.read(|rows| {
             rows.agent(&id)?;
+            let after = after_number(&page)?;
             let mut sessions: Vec<_> =
                 rows.sessions.values().filter(|session| is_of(session, &id)).collect();
             sessions.sort_by_key(|session| number(session));

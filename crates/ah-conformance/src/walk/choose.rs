@@ -1,13 +1,15 @@
 //! Chooses the next operation: from small pools, so that conflicts, duplicates, missing things and
 //! bad values come up often.
 
+mod agent;
+
 use ah_model::{
-    AgentKindRef, BatchId, Cursor, Delivery, DraftFields, DraftId, EventQuery, Exit, ExportHeader,
-    Fork, KvEntry, Labels, NewEvent, NewRepo, NewRun, NewSession, NewTask, Order, Origin,
-    PageLimit, RawJson, RunId, RunKind, RuntimeSpec, RuntimeType, Session, SessionFilter,
-    SessionId, SessionStatus, StatusChange, Task, TaskFilter, Timestamp, Vcs,
+    Agent, AgentFilter, AgentKindRef, BatchId, Cursor, Delivery, DraftFields, DraftId, EventQuery,
+    Exit, ExportHeader, Fork, KvEntry, Labels, NewEvent, NewRepo, NewRun, NewSession, NewTask,
+    Order, Origin, PageLimit, RawJson, RunId, RunKind, RuntimeSpec, RuntimeType, Session,
+    SessionFilter, SessionId, SessionStatus, StatusChange, Task, TaskFilter, Timestamp, Vcs,
 };
-use ah_store::{Clock, Drafts, Repos, Runs, SessionFork, Sessions, Tasks};
+use ah_store::{Agents, Clock, Drafts, Repos, Runs, SessionFork, Sessions, Tasks};
 
 use super::operation::{Operation, Start, Stored};
 use crate::given::{all, json, kind, labels, remote, repo};
@@ -33,6 +35,7 @@ pub(super) struct Chooser<'a> {
     random: &'a mut Random,
     now: Timestamp,
     sessions: Vec<Session>,
+    agents: Vec<Agent>,
     repos: Vec<i64>,
     tasks: Vec<Task>,
     runs: Vec<RunId>,
@@ -52,10 +55,12 @@ impl<'a> Chooser<'a> {
         repos.extend(model.list_repos(all()).await.unwrap().items.iter().map(|repo| repo.id));
         let drafts = model.list_drafts(all()).await.unwrap().items;
         let tasks = model.list_tasks(TaskFilter::default(), all()).await;
+        let agents = model.list_agents(AgentFilter::default(), all()).await;
         Self {
             random,
             now: clock.now(),
             sessions,
+            agents: agents.unwrap().items,
             repos,
             tasks: tasks.unwrap().items,
             runs,
@@ -66,7 +71,7 @@ impl<'a> Chooser<'a> {
     /// One flat table, the frequent first.
     pub(super) fn operation(&mut self) -> Operation {
         use Operation as Op;
-        match self.random.below(54) {
+        match self.random.below(78) {
             0..=6 => Op::AppendEvents(self.session_id(), self.events()),
             7..=10 => Op::CreateSession(Box::new(self.new_session())),
             11..=13 => Op::SetSessionStatus(self.session_id(), self.status_change()),
@@ -108,7 +113,8 @@ impl<'a> Chooser<'a> {
             48 | 49 => Op::KvSet(self.pair()),
             50 => Op::KvDelete(self.scope(), self.text()),
             51 | 52 => self.append_after(),
-            _ => self.other_list(),
+            53 => self.other_list(),
+            _ => self.agent_operation(),
         }
     }
 
@@ -294,6 +300,9 @@ impl<'a> Chooser<'a> {
         }
         if self.random.one_in(8) {
             session.created_at = self.time();
+        }
+        if self.random.one_in(3) {
+            session.of_agent = Some(self.membership());
         }
         session.title = self.maybe_text();
         session.pinned = self.random.one_in(2);

@@ -1,9 +1,10 @@
 //! The operations a walk is made of: every method of every facet.
 
 use ah_model::{
-    AgentKindRef, Cursor, DraftFields, DraftId, EventQuery, ExportHeader, KvEntry, NewEvent,
-    NewRepo, NewRun, NewSession, NewTask, Origin, PageLimit, RawJson, RunId, RuntimeSpec,
-    SessionFilter, SessionId, StatusChange, TaskFilter,
+    AgentFilter, AgentId, AgentImport, AgentKindRef, AgentUpdate, Cursor, DraftFields, DraftId,
+    EventQuery, ExportHeader, KvEntry, Lifecycle, NewAgent, NewEvent, NewRepo, NewRun, NewSession,
+    NewTask, Order, Origin, PageLimit, RawJson, Renewal, RunId, RuntimeSpec, SessionFilter,
+    SessionId, StatusChange, TaskFilter,
 };
 use ah_store::SessionFork;
 
@@ -45,6 +46,18 @@ pub(super) enum Operation {
     Events(SessionId, EventQuery),
     /// Opens a watch; reads from it only where something is stored, for it waits otherwise.
     WatchEvents(SessionId, u64, Stored),
+    CreateAgent(Box<NewAgent>),
+    Agent(AgentId),
+    AgentOfName(String),
+    AgentOfOrigin(Origin),
+    AgentIdsWithPrefix(String),
+    ListAgents(AgentFilter, Start),
+    UpdateAgent(AgentId, AgentUpdate),
+    SetAgentLifecycle(AgentId, Lifecycle),
+    RenewAgent(AgentId, Renewal),
+    AppendToAgent(AgentId, Vec<NewEvent>),
+    AgentSessions(AgentId, Order, Start),
+    ImportAgent(Box<AgentImport>),
     CreateTask(NewTask),
     Task(i64),
     ListTasks(TaskFilter, Start),
@@ -97,6 +110,18 @@ impl Operation {
             | Self::AppendEventsAfter(..)
             | Self::Events(..)
             | Self::WatchEvents(..)
+            | Self::CreateAgent(_)
+            | Self::Agent(_)
+            | Self::AgentOfName(_)
+            | Self::AgentOfOrigin(_)
+            | Self::AgentIdsWithPrefix(_)
+            | Self::ListAgents(..)
+            | Self::UpdateAgent(..)
+            | Self::SetAgentLifecycle(..)
+            | Self::RenewAgent(..)
+            | Self::AppendToAgent(..)
+            | Self::AgentSessions(..)
+            | Self::ImportAgent(_)
             | Self::CreateRun(_)
             | Self::Run(_)
             | Self::SessionRuns(_)

@@ -3,7 +3,8 @@
 use std::future::Future;
 
 use ah_model::{
-    Event, ExportHeader, NewRun, NewSession, Page, PageRequest, SessionFilter, TaskFilter,
+    Agent, AgentImport, Beginning, Event, ExportHeader, NewAgent, NewRun, NewSession, Order, Page,
+    PageLimit, PageRequest, RawJson, Renewal, SessionFilter, TaskFilter,
 };
 use ah_store::{Kind, Problem, SessionFork, Store, StoreError};
 use serde_json::{Value, json};
@@ -100,6 +101,35 @@ async fn perform(
                 Stored::Something => event(&watch.next().await?[0]),
             }
         }
+        Op::CreateAgent(new) => agent(&store.create_agent(new_agent(*new, names)).await?),
+        Op::Agent(id) => agent(&store.agent(names.id(&id)).await?),
+        Op::AgentOfName(name) => {
+            store.agent_of_name(name).await?.as_ref().map_or(Value::Null, agent)
+        }
+        Op::AgentOfOrigin(origin) => {
+            store.agent_of_origin(origin).await?.as_ref().map_or(Value::Null, agent)
+        }
+        Op::AgentIdsWithPrefix(prefix) => json!(store.agent_ids_with_prefix(prefix).await?),
+        Op::ListAgents(filter, start) => {
+            pages(start, |page| store.list_agents(filter.clone(), page), agent).await?
+        }
+        Op::UpdateAgent(id, update) => agent(&store.update_agent(names.id(&id), update).await?),
+        Op::SetAgentLifecycle(id, to) => {
+            agent(&store.set_agent_lifecycle(names.id(&id), to).await?)
+        }
+        Op::RenewAgent(id, given) => {
+            json!(store.renew_agent(names.id(&id), renewal(given, names)).await?)
+        }
+        Op::AppendToAgent(id, events) => json!(store.append_to_agent(names.id(&id), events).await?),
+        Op::AgentSessions(id, order, start) => {
+            let id = names.id(&id);
+            let list = |page| store.agent_sessions(id.clone(), order, page);
+            pages(start, list, |session| json!(session)).await?
+        }
+        Op::ImportAgent(given) => {
+            let new = new_agent(given.agent, names);
+            import_agent(store, AgentImport { agent: new, ..*given }).await?
+        }
         Op::CreateTask(task) => json!(store.create_task(task).await?),
         Op::Task(id) => json!(store.task(number(Noun::Task, id)).await?),
         Op::ListTasks(filter, start) => {
@@ -156,6 +186,16 @@ where
     }
 }
 
+/// An import mints ids of sessions without naming them: their list follows, so that they are
+/// paired.
+async fn import_agent(store: &dyn Store, import: AgentImport) -> Result<Value, StoreError> {
+    let done = store.import_agent(import).await?;
+    let start = Start { limit: PageLimit::MAX, cursor: None };
+    let list = |page| store.agent_sessions(done.agent_id.clone(), Order::Oldest, page);
+    let sessions = pages(start, list, |session| json!(session)).await?;
+    Ok(json!({ "done": done, "sessions": sessions }))
+}
+
 /// The payload as text: as a value it would lose its spelling.
 fn event(event: &Event) -> Value {
     json!({
@@ -166,6 +206,41 @@ fn event(event: &Event) -> Value {
         "data": event.data.as_str(),
         "dedupKey": event.dedup_key,
     })
+}
+
+/// Its values as text, as those of events.
+fn agent(agent: &Agent) -> Value {
+    let values =
+        [&agent.descriptor, &agent.permissions, &agent.tokens, &agent.stats, &agent.metadata];
+    let values: Vec<_> = values.into_iter().map(RawJson::as_str).collect();
+    let rest = Agent {
+        descriptor: RawJson::null(),
+        permissions: RawJson::null(),
+        tokens: RawJson::null(),
+        stats: RawJson::null(),
+        metadata: RawJson::null(),
+        ..agent.clone()
+    };
+    json!({ "values": values, "rest": rest })
+}
+
+fn new_agent(new: NewAgent, names: &Names<'_>) -> NewAgent {
+    NewAgent { id: new.id.map(|id| names.id(&id)), session: session(new.session, names), ..new }
+}
+
+fn renewal(given: Renewal, names: &Names<'_>) -> Renewal {
+    let how = match given.how {
+        Beginning::Fork { session, at_seq } => {
+            Beginning::Fork { session: session.map(|id| names.id(&id)), at_seq }
+        }
+        how @ (Beginning::Reset { .. } | Beginning::Compaction { .. }) => how,
+    };
+    Renewal {
+        how,
+        session_id: given.session_id.map(|id| names.id(&id)),
+        expected_session: given.expected_session.map(|id| names.id(&id)),
+        ..given
+    }
 }
 
 fn session(new: NewSession, names: &Names<'_>) -> NewSession {
@@ -190,6 +265,9 @@ fn header(header: ExportHeader, names: &Names<'_>) -> ExportHeader {
     session.parent_session_id = session.parent_session_id.map(|id| names.id(&id));
     if let Some(fork) = &mut session.forked_from {
         fork.session_id = names.id(&fork.session_id);
+    }
+    if let Some(place) = &mut session.of_agent {
+        place.id = names.id(&place.id);
     }
     let mut tasks = header.tasks;
     for task in &mut tasks {

@@ -5,7 +5,7 @@ use ah_store::{Drafts, block_on};
 
 use crate::app::App;
 use crate::error::CommandError;
-use crate::input::{ask_text, read_text};
+use crate::input::{ask_text, text_or_file};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -27,10 +27,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    let description = match (&args.prompt, &args.prompt_file) {
-        (Some(prompt), _) => prompt.clone(),
-        (None, Some(file)) => read_text("description", file, limits::PROMPT_BYTES_MAX)?,
-        (None, None) => ask_text(app.asking(), "prompt", "--prompt")?,
+    let (prompt, file) = (args.prompt.as_deref(), args.prompt_file.as_deref());
+    let description = match text_or_file("description", prompt, file, limits::PROMPT_BYTES_MAX)? {
+        Some(description) => description,
+        None => ask_text(app.asking(), "prompt", "--prompt")?,
     };
     let repo = app.repo()?;
     let fields = DraftFields {

@@ -7,9 +7,8 @@ use std::io::{self, BufRead, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use ah_model::{Invalid, NewEvent, SessionId, limits};
-use ah_store::{Events, block_on};
-use ah_store_sql::SqlStore;
+use ah_model::{Appended, Invalid, NewEvent, limits};
+use ah_store::StoreError;
 
 use crate::app::App;
 use crate::error::{CommandError, Exit};
@@ -21,6 +20,9 @@ const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// An event's payload may be escaped in its line: at most six bytes for one.
 const LINE_BYTES_MAX: usize = 6 * limits::EVENT_DATA_BYTES_MAX;
 
+/// What makes a batch durable.
+type Append<'a> = &'a dyn Fn(Vec<NewEvent>) -> Result<Appended, StoreError>;
+
 /// A line and its number, read as an event or refused.
 struct Line {
     number: u64,
@@ -28,12 +30,7 @@ struct Line {
     event: Result<NewEvent, Invalid>,
 }
 
-pub(super) fn run(
-    app: &App,
-    store: &SqlStore,
-    id: &SessionId,
-    strict: bool,
-) -> Result<(), CommandError> {
+pub(super) fn run(app: &App, strict: bool, append: Append<'_>) -> Result<(), CommandError> {
     let (sender, lines) = sync_channel(LINES_AHEAD);
     let ahead = Arc::new(Ahead::default());
     let of_reader = Arc::clone(&ahead);
@@ -49,7 +46,7 @@ pub(super) fn run(
                 Err(error) => {
                     let error = refusal(line.number, error);
                     if strict {
-                        append(app, store, id, events)?;
+                        acknowledge(app, append, events)?;
                         return Err(error);
                     }
                     app.output.error(&error);
@@ -57,7 +54,7 @@ pub(super) fn run(
                 }
             }
         }
-        append(app, store, id, events)?;
+        acknowledge(app, append, events)?;
     }
     match refused {
         0 => Ok(()),
@@ -69,16 +66,11 @@ pub(super) fn run(
     }
 }
 
-fn append(
-    app: &App,
-    store: &SqlStore,
-    id: &SessionId,
-    events: Vec<NewEvent>,
-) -> Result<(), CommandError> {
+fn acknowledge(app: &App, append: Append<'_>, events: Vec<NewEvent>) -> Result<(), CommandError> {
     if events.is_empty() {
         return Ok(());
     }
-    app.output.json(&block_on(store.append_events(id.clone(), events))?)
+    app.output.json(&append(events)?)
 }
 
 fn refusal(number: u64, invalid: Invalid) -> CommandError {

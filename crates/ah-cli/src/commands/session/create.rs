@@ -13,12 +13,6 @@ pub(crate) struct Args {
     /// The agent kind; repo.default-agent of the configuration when absent
     #[arg(long, value_name = "KIND[@VERSION]")]
     agent: Option<String>,
-    /// What to call it in lists
-    #[arg(long)]
-    title: Option<String>,
-    /// A label to find it by; may be given several times
-    #[arg(long = "label", value_name = "K=V")]
-    labels: Vec<String>,
     /// Its id, instead of a fresh one
     #[arg(long)]
     id: Option<String>,
@@ -31,6 +25,19 @@ pub(crate) struct Args {
     /// Its id in that tool
     #[arg(long, value_name = "ID", requires = "source")]
     external_id: Option<String>,
+    #[command(flatten)]
+    session: SessionArgs,
+}
+
+/// What is said of a session that begins, whoever begins it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SessionArgs {
+    /// What to call the session in lists
+    #[arg(long)]
+    title: Option<String>,
+    /// A label to find the session by; may be given several times
+    #[arg(long = "label", value_name = "K=V")]
+    labels: Vec<String>,
     /// The directory the agent works in; the current one when absent
     #[arg(long, value_name = "DIR")]
     project_dir: Option<PathBuf>,
@@ -58,37 +65,42 @@ impl RuntimeArgs {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    let mut wanted = wanted(app, args)?;
+    let origin = args.source.clone().zip(args.external_id.clone());
+    let mut wanted = NewSession {
+        id: args.id.as_deref().map(str::parse).transpose()?,
+        origin: origin.map(|(source, external_id)| Origin { source, external_id }),
+        ..args.session.wanted(app, args.agent.as_deref())?
+    };
     let store = app.store()?;
     wanted.parent = args.parent.as_deref().map(|id| app.session_id(&store, id)).transpose()?;
     let session = block_on(store.create_session(wanted))?;
     app.output.result(&session, |session| session.id.to_string())
 }
 
-fn wanted(app: &App, args: &Args) -> Result<NewSession, CommandError> {
-    let agent: AgentKindRef = match &args.agent {
-        Some(agent) => agent.parse()?,
-        None => app.config()?.default_agent().parse()?,
-    };
-    let origin = args.source.clone().zip(args.external_id.clone());
-    let project_dir = match &args.project_dir {
-        Some(directory) => app.environment.absolute(directory)?,
-        None => app.current_dir()?.to_owned(),
-    };
-    Ok(NewSession {
-        id: args.id.as_deref().map(str::parse).transpose()?,
-        runtime: args.runtime.spec()?,
-        workspace: app.global.workspace.clone(),
-        title: args.title.clone(),
-        labels: Labels::from_pairs(&args.labels)?,
-        origin: origin.map(|(source, external_id)| Origin { source, external_id }),
-        details: SessionDetails {
-            project_dir: Some(project_dir.to_string_lossy().into_owned()),
-            hostname: hostname(),
-            ..SessionDetails::default()
-        },
-        ..NewSession::new(app.repo_or_directory()?, agent)
-    })
+impl SessionArgs {
+    /// A session to create here, of `kind` or the kind that the configuration names.
+    pub(crate) fn wanted(&self, app: &App, kind: Option<&str>) -> Result<NewSession, CommandError> {
+        let kind: AgentKindRef = match kind {
+            Some(kind) => kind.parse()?,
+            None => app.config()?.default_agent().parse()?,
+        };
+        let project_dir = match &self.project_dir {
+            Some(directory) => app.environment.absolute(directory)?,
+            None => app.current_dir()?.to_owned(),
+        };
+        Ok(NewSession {
+            runtime: self.runtime.spec()?,
+            workspace: app.global.workspace.clone(),
+            title: self.title.clone(),
+            labels: Labels::from_pairs(&self.labels)?,
+            details: SessionDetails {
+                project_dir: Some(project_dir.to_string_lossy().into_owned()),
+                hostname: hostname(),
+                ..SessionDetails::default()
+            },
+            ..NewSession::new(app.repo_or_directory()?, kind)
+        })
+    }
 }
 
 /// The machine's name, where it has one.

@@ -1,12 +1,11 @@
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal, Seek};
+use std::io::{self, BufReader, Seek};
 use std::path::PathBuf;
 
 use ah_store::{ImportReport, block_on, check_export, import_session};
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::app::App;
-use crate::config::LogLevel;
+use crate::commands::progress;
 use crate::error::CommandError;
 
 #[derive(Debug, clap::Args)]
@@ -23,7 +22,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let header = check_export(&mut reader)?;
     reader.rewind().map_err(failed)?;
     let store = app.store()?;
-    let bar = progress(app, header.session.last_seq);
+    let bar = progress::bar(app, header.session.last_seq, "{bar:40} {pos}/{len} events {eta}");
     let report = block_on(import_session(&store, &mut reader, &mut |line| bar.set_position(line)))?;
     bar.finish_and_clear();
     app.output.result(&report, |ImportReport { session_id, imported, present }| {
@@ -40,15 +39,4 @@ fn open(args: &Args) -> io::Result<File> {
     io::copy(&mut io::stdin().lock(), &mut copy)?;
     copy.rewind()?;
     Ok(copy)
-}
-
-fn progress(app: &App, events: u64) -> ProgressBar {
-    if app.output.level < LogLevel::Info || app.output.is_json() || !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(events);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} events {eta}") {
-        bar.set_style(style);
-    }
-    bar
 }

@@ -1,6 +1,6 @@
 //! `ah session`: conversations of agents, with their events.
 
-mod append;
+pub(crate) mod append;
 mod append_lines;
 mod create;
 mod delete;
@@ -10,6 +10,7 @@ mod follow;
 mod fork;
 mod import;
 mod list;
+pub(crate) mod log;
 mod pin;
 mod rename;
 mod set_status;
@@ -22,7 +23,7 @@ use crate::app::App;
 use crate::error::CommandError;
 use crate::lazy::Lazy;
 
-pub(crate) use self::create::RuntimeArgs;
+pub(crate) use self::create::{RuntimeArgs, SessionArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

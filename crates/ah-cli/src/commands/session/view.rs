@@ -1,8 +1,8 @@
 //! Sessions and events as people read them.
 
-use ah_model::{Event, Session, Timestamp};
+use ah_model::{Event, Session, Timestamp, Usage};
 
-use crate::output::{fields, printable};
+use crate::output::{cut, fields, printable};
 use crate::when::ago;
 
 /// How much of an event's payload fits a line.
@@ -26,11 +26,7 @@ pub(crate) fn session(session: &Session) -> String {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let fork = session.forked_from.as_ref();
     let labels: Vec<_> = session.labels.0.iter().map(|(k, v)| format!("{k}={v}")).collect();
-    let usage = session.usage;
-    let tokens = match usage.input_tokens + usage.output_tokens {
-        0 => String::new(),
-        _ => format!("{} in, {} out", usage.input_tokens, usage.output_tokens),
-    };
+    let agent = session.of_agent.as_ref();
     fields(&[
         ("id", session.id.to_string()),
         ("title", text(&session.title)),
@@ -38,6 +34,12 @@ pub(crate) fn session(session: &Session) -> String {
         ("reason", text(&session.exit.reason)),
         ("exit code", session.exit.code.map(|code| code.to_string()).unwrap_or_default()),
         ("agent", session.agent.to_string()),
+        (
+            "of agent",
+            agent
+                .map(|of| format!("{}, its session {} ({})", of.id, of.number, of.cause.as_str()))
+                .unwrap_or_default(),
+        ),
         ("repository", text(&session.repo.root_path.clone().or(session.repo.remote_url.clone()))),
         ("directory", text(&session.details.project_dir)),
         ("runtime", session.runtime.kind.to_string()),
@@ -50,18 +52,23 @@ pub(crate) fn session(session: &Session) -> String {
             fork.map(|f| format!("{} at {}", f.session_id, f.at_seq)).unwrap_or_default(),
         ),
         ("events", session.last_seq.to_string()),
-        ("tokens", tokens),
+        ("tokens", tokens(session.usage)),
         ("created", session.created_at.to_string()),
         ("last activity", session.last_activity_at.to_string()),
         ("ended", session.ended_at.map(|at| at.to_string()).unwrap_or_default()),
     ])
 }
 
+/// What was spent without caches, where anything was.
+pub(crate) fn tokens(usage: Usage) -> String {
+    match usage.input_tokens + usage.output_tokens {
+        0 => String::new(),
+        _ => format!("{} in, {} out", usage.input_tokens, usage.output_tokens),
+    }
+}
+
 /// One event on one line.
 pub(crate) fn event(event: &Event) -> String {
-    let mut data: String = event.data.as_str().chars().take(DATA_CHARS).collect();
-    if data.len() < event.data.as_str().len() {
-        data.push('…');
-    }
+    let data = cut(event.data.as_str(), DATA_CHARS);
     format!("{:>6}  {}  {}  {}\n", event.seq, event.ts, printable(&event.kind), printable(&data))
 }

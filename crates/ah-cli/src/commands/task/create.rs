@@ -6,7 +6,7 @@ use ah_store::{Tasks, block_on};
 use crate::app::App;
 use crate::commands::session::RuntimeArgs;
 use crate::error::CommandError;
-use crate::input::{ask_text, read_text};
+use crate::input::{ask_text, text_or_file};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -78,11 +78,12 @@ impl DeliveryArgs {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    let prompt = match (&args.prompt, &args.prompt_file, &args.stdin) {
-        (Some(prompt), _, _) => prompt.clone(),
-        (None, Some(file), _) => read_text("prompt", file, limits::PROMPT_BYTES_MAX)?,
-        (None, None, Some(_)) => read_text("prompt", Path::new("-"), limits::PROMPT_BYTES_MAX)?,
-        (None, None, None) => ask_text(app.asking(), "prompt", "--prompt")?,
+    // What `-` names is stdin, for a flag and by itself.
+    let file = args.prompt_file.as_deref().or(args.stdin.as_deref().map(Path::new));
+    let prompt = args.prompt.as_deref();
+    let prompt = match text_or_file("prompt", prompt, file, limits::PROMPT_BYTES_MAX)? {
+        Some(prompt) => prompt,
+        None => ask_text(app.asking(), "prompt", "--prompt")?,
     };
     let task = args.delivery.task(app, prompt, &[], None, app.repo()?)?;
     print(app, &block_on(app.store()?.create_task(task))?)

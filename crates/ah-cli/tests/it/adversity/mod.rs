@@ -1,6 +1,7 @@
 //! What must hold when processes crowd, die, lose power or find the disk full: nothing that was
 //! acknowledged is lost, and nothing is left half written.
 
+mod agents;
 mod concurrency;
 mod kill;
 mod ledger;
