@@ -273,6 +273,7 @@ pub async fn an_agent_that_went_on_here_stays_where_it_went(h: &mut dyn Harness)
     let here = renew(h, "mira", reset("on here"), "here").await;
     let before = agent(h, "mira").await;
     import.sessions[1].events.push(line(70));
+    import.sessions[1].ended_at = Some(time(100));
     import.sessions.push(part("e3", Cause::Reset, 100, vec![line(110)]));
     assert_eq!(bring(h, &import).await.unwrap(), done("mira", false, [1, 2, 4]));
     let expected = Agent { session_count: 4, usage: usage(6), ..before };
@@ -323,6 +324,38 @@ pub async fn an_agent_that_died_here_stays_dead(h: &mut dyn Harness) {
     assert_eq!(everything(h).await, before);
 }
 
+pub async fn an_agent_that_went_on_here_and_died_elsewhere_ends_where_it_went(h: &mut dyn Harness) {
+    bring(h, &import("mira")).await.unwrap();
+    let here = renew(h, "mira", reset("on here"), "here").await;
+    let newer = Timestamp::from_unix_ms(here.created_at.unix_ms() + 1);
+    let died = AgentImport { lifecycle: Lifecycle::Dead, updated_at: newer, ..import("mira") };
+    bring(h, &died).await.unwrap();
+    let open: Vec<_> =
+        sessions_of(h, "mira").await.into_iter().filter(|s| s.ended_at.is_none()).collect();
+    assert_eq!(open, []);
+    assert_eq!(agent(h, "mira").await.active_session_id, Some(here.id));
+}
+
+pub async fn an_import_of_earlier_sessions_alone_takes_no_step_back(h: &mut dyn Harness) {
+    bring(h, &import("mira")).await.unwrap();
+    let before = (agent(h, "mira").await, sessions_of(h, "mira").await);
+    let mut earlier = import("mira");
+    earlier.sessions.truncate(1);
+    bring(h, &earlier).await.unwrap();
+    assert_eq!((agent(h, "mira").await, sessions_of(h, "mira").await), before);
+}
+
+pub async fn a_session_that_an_import_leaves_behind_ends(h: &mut dyn Harness) {
+    bring(h, &import("mira")).await.unwrap();
+    let later = part("e3", Cause::Compaction, 90, vec![line(95)]);
+    let alone = AgentImport { sessions: vec![later], ..import("mira") };
+    bring(h, &alone).await.unwrap();
+    let left = session_from(h, "e2").await;
+    assert_eq!(end(&left), (SessionStatus::Succeeded, Some("compaction"), Some(time(90))));
+    let active = session_from(h, "e3").await.id;
+    assert_eq!(agent(h, "mira").await.active_session_id, Some(active));
+}
+
 pub async fn what_another_program_left_as_a_descriptor_is_kept(h: &mut dyn Harness) {
     let mut import = import("mira");
     import.agent.agent_type = AgentType::User;
@@ -350,6 +383,7 @@ pub async fn one_bad_part_of_an_import_changes_nothing(h: &mut dyn Harness) {
         (bad(&|i| i.sessions[1].external_id = String::new()), "externalId"),
         (bad(&|i| i.sessions[1].reset_message = nul()), "resetMessage"),
         (bad(&|i| i.sessions[1].inference_session_id = nul()), "inferenceSessionId"),
+        (bad(&|i| i.sessions[0].ended_at = None), "endedAt"),
         (bad(&|i| i.sessions[1].events[0].kind.clear()), "type"),
         (bad(&|i| i.sessions[1].events[0].dedup_key = nul()), "dedupKey"),
     ] {

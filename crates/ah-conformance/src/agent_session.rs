@@ -4,7 +4,7 @@ use ah_model::{
     Agent, Appended, Beginning, Cause, Cursor, Exit, Fork, Invalid, Lifecycle, Membership,
     NewEvent, Order, Renewal, Session, SessionStatus, Usage, limits,
 };
-use ah_store::{Clock, SessionFork, StoreError, block_on};
+use ah_store::{Clock, SessionFork, StoreError, block_on, export_session, import_session};
 
 use crate::Harness;
 use crate::given::{
@@ -462,11 +462,25 @@ pub async fn racing_appends_lose_no_usage_of_their_agent(h: &mut dyn Harness) {
     assert_eq!(agent(h, "a").await.usage, total);
 }
 
+pub async fn a_deleted_session_takes_its_cost_with_it_and_brings_it_back_once(h: &mut dyn Harness) {
+    create_agent(h, "a").await;
+    append(h, "a-1", spent(5, 1)).await;
+    renew(h, "a", reset("on"), "a-2").await;
+    append(h, "a-2", spent(100, 0)).await;
+    let mut document = Vec::new();
+    export_session(&*h.store(), &id("a-1"), &mut document).await.unwrap();
+    let before = (agent(h, "a").await, sessions_of(h, "a").await);
+    h.store().delete_session(id("a-1")).await.unwrap();
+    assert_eq!(agent(h, "a").await.usage, usage(100, 0));
+    import_session(&*h.store(), &mut document.as_slice(), &mut |_| ()).await.unwrap();
+    assert_eq!((agent(h, "a").await, sessions_of(h, "a").await), before);
+}
+
 pub async fn the_active_session_of_an_agent_cannot_be_deleted(h: &mut dyn Harness) {
     create_agent(h, "a").await;
     let before = everything(h).await;
     let refused = h.store().delete_session(id("a-1")).await.unwrap_err();
-    assert_eq!(refused.to_string(), "session a-1: agent a goes on in it");
+    assert_eq!(refused.to_string(), "session a-1: is the active session of agent a");
     assert_eq!(everything(h).await, before);
 
     // That a fork stands on it is said first.
@@ -486,7 +500,7 @@ pub async fn an_earlier_session_can_be_deleted_and_its_number_is_not_given_again
     let before = agent(h, "a").await;
     h.store().delete_session(id("a-1")).await.unwrap();
     h.store().delete_session(id("a-2")).await.unwrap();
-    assert_eq!(agent(h, "a").await, before, "what was spent stays spent");
+    assert_eq!(agent(h, "a").await, Agent { usage: usage(0, 0), ..before });
     renew(h, "a", reset("on"), "a-1").await;
     let places: Vec<_> = sessions_of(h, "a").await.into_iter().map(|s| s.of_agent).collect();
     assert_eq!(places, [place("a", 3, Cause::Reset), place("a", 4, Cause::Reset)]);

@@ -15,9 +15,11 @@ use crate::limits::{
 use crate::text::{check_filled, check_optional};
 use crate::{
     AgentId, AgentKindRef, AgentType, Descriptor, Invalid, NewEvent, NewSession, Origin, RawJson,
-    SessionId, Timestamp, Usage,
+    Session, SessionId, Timestamp, Usage,
 };
 
+/// Why a session ended that was brought to an agent that had gone on elsewhere.
+pub const IMPORTED: &str = "import";
 /// Why a session ended whose agent died.
 pub const RETIRED: &str = "retired";
 
@@ -325,6 +327,16 @@ impl Agent {
         Ok(())
     }
 
+    /// Whether it goes on in `last`, the newest that `source` brought, when it was in `active`: not
+    /// when it has gone on here, and not back.
+    pub fn follows_import(active: Option<&Session>, last: &Session, source: &str) -> bool {
+        let number = |session: &Session| session.of_agent.as_ref().map_or(0, |of| of.number);
+        active.is_none_or(|active| {
+            let brought = active.origin.as_ref().is_some_and(|origin| origin.source == source);
+            active.id == last.id || (brought && number(last) > number(active))
+        })
+    }
+
     /// Notes a change at `now`; a clock that went back changes no time.
     pub fn changed(&mut self, now: Timestamp) {
         self.revision += 1;
@@ -604,6 +616,13 @@ impl AgentImport {
         }
         if self.sessions.is_empty() {
             return Err(Invalid::new("sessions", "an imported agent needs one"));
+        }
+        let left = |next: &&[SessionImport]| {
+            next[0].ended_at.is_none() && next[0].external_id != next[1].external_id
+        };
+        if let Some(next) = self.sessions.windows(2).find(left) {
+            let reason = format!("session {} is not the last and needs one", next[0].external_id);
+            return Err(Invalid::new("endedAt", reason));
         }
         self.sessions.iter().try_for_each(SessionImport::check)
     }

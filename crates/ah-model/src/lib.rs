@@ -33,8 +33,8 @@ mod usage;
 mod workspace;
 
 pub use agent::{
-    Agent, AgentFilter, AgentImport, AgentImported, AgentUpdate, Beginning, Cause, Lifecycle,
-    Membership, NewAgent, OPERATOR, RETIRED, Renewal, SessionImport,
+    Agent, AgentFilter, AgentImport, AgentImported, AgentUpdate, Beginning, Cause, IMPORTED,
+    Lifecycle, Membership, NewAgent, OPERATOR, RETIRED, Renewal, SessionImport,
 };
 pub use agent_kind::{AgentKind, AgentKindRef};
 pub use context::{

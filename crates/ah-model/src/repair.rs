@@ -2,8 +2,9 @@
 //! what is closed is not found again, and two at once write the same keys.
 
 use serde_json::json;
+use sha2::{Digest, Sha256};
 
-use crate::{Context, Invalid, NewEvent, OpenRlm, PendingCall, RawJson};
+use crate::{Context, Invalid, NewEvent, OpenRlm, PendingCall, RawJson, to_hex};
 
 /// The events to append so that every call in `context` has an answer and every program that
 /// cannot be resumed an end. The newest open program is left when it has a step to go on from,
@@ -11,12 +12,12 @@ use crate::{Context, Invalid, NewEvent, OpenRlm, PendingCall, RawJson};
 pub fn repairs(context: &Context) -> Result<Vec<NewEvent>, Invalid> {
     let resumable = context.open_rlms.last().filter(|rlm| rlm.resume_seq.is_some());
     let kept = |id: &str| resumable.is_some_and(|rlm| rlm.tool_call_id == id);
-    let calls = context.pending_calls.iter().enumerate().filter(|(_, call)| !kept(&call.id));
+    let calls = context.pending_calls.iter().filter(|call| !kept(&call.id));
     let rlms = context.open_rlms.iter().filter(|rlm| Some(*rlm) != resumable);
-    calls.map(|(place, call)| answer(place, call)).chain(rlms.map(end)).collect()
+    calls.map(answer).chain(rlms.map(end)).collect()
 }
 
-fn answer(place: usize, call: &PendingCall) -> Result<NewEvent, Invalid> {
+fn answer(call: &PendingCall) -> Result<NewEvent, Invalid> {
     let PendingCall { id, name, session_id, seq } = call;
     let data = json!({
         "toolCallId": id,
@@ -25,7 +26,7 @@ fn answer(place: usize, call: &PendingCall) -> Result<NewEvent, Invalid> {
         "isError": true,
         "repaired": true,
     });
-    event("tool_result", &data, format!("repair:{session_id}:{seq}:{}", key_of(id, place)))
+    event("tool_result", &data, format!("repair:{session_id}:{seq}:{}", key_of(id)))
 }
 
 fn end(rlm: &OpenRlm) -> Result<NewEvent, Invalid> {
@@ -47,10 +48,10 @@ fn event(kind: &str, data: &serde_json::Value, key: String) -> Result<NewEvent, 
 }
 
 /// What tells the calls of one event apart: their ids, which may be longer than a key.
-fn key_of(id: &str, place: usize) -> String {
+fn key_of(id: &str) -> String {
     const ID_BYTES_MAX: usize = 200;
     match id.len() <= ID_BYTES_MAX && !id.contains('\0') {
         true => id.to_owned(),
-        false => format!("#{place}"),
+        false => to_hex(&Sha256::digest(id.as_bytes())),
     }
 }

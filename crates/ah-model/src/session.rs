@@ -451,6 +451,9 @@ impl Session {
                 return Err(Invalid::new(field, format!("{number} is too large")));
             }
         }
+        if self.of_agent.is_some() && number == 0 {
+            return Err(Invalid::new("session number", "0, they count from 1"));
+        }
         self.usage.check()
     }
 

@@ -4,7 +4,7 @@ use ah_model::Usage;
 use ah_store::{Kind, StoreError};
 
 use crate::reader::Reader;
-use crate::tx::{Tx, query_first};
+use crate::tx::{Tx, query_all, query_first};
 
 /// Whose totals.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +46,19 @@ pub(crate) fn of(tx: &mut dyn Tx, owner: Owner<'_>) -> Result<Usage, StoreError>
 /// Adds to the totals of a row that the transaction has locked.
 pub(crate) fn add(tx: &mut dyn Tx, owner: Owner<'_>, spent: Usage) -> Result<(), StoreError> {
     let total = of(tx, owner)?.plus(spent);
+    set(tx, owner, total)
+}
+
+const OF_SESSIONS: &str = "SELECT input_tokens, output_tokens, cache_read_tokens, \
+    cache_write_tokens, reasoning_tokens FROM sessions WHERE instance_id = $1";
+
+/// Makes an agent's totals those of the sessions it has.
+pub(crate) fn recount(tx: &mut dyn Tx, agent: &str) -> Result<(), StoreError> {
+    let spent = query_all(tx, OF_SESSIONS, &[agent.into()], |row| read(&Reader::new(row)))?;
+    set(tx, Owner::Agent(agent), spent.into_iter().fold(Usage::default(), Usage::plus))
+}
+
+fn set(tx: &mut dyn Tx, owner: Owner<'_>, total: Usage) -> Result<(), StoreError> {
     let (sql, id) = match owner {
         Owner::Session(id) => (SET_SESSION, id),
         Owner::Agent(id) => (SET_AGENT, id),

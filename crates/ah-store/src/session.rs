@@ -54,10 +54,12 @@ pub trait Sessions {
     /// Keeps a session whatever retention says, or no longer.
     async fn pin_session(&self, id: SessionId, pinned: bool) -> Result<Session, StoreError>;
 
-    /// Starts a new session that shares this one's log up to a point, without copying it.
+    /// Starts a new session that shares this one's log up to a point, without copying it. It
+    /// belongs to no agent, whoever this one belongs to.
     async fn fork_session(&self, id: SessionId, fork: SessionFork) -> Result<Session, StoreError>;
 
-    /// Removes a session with its events, tasks and runs; one that forks stand on is a conflict.
+    /// Removes a session with its events, tasks and runs, and its tokens from its agent's totals.
+    /// One that forks stand on, or that is the active session of an agent, is a conflict.
     async fn delete_session(&self, id: SessionId) -> Result<(), StoreError>;
 
     /// Brings a session's row to what an export says, creating it without events when absent.
@@ -65,6 +67,7 @@ pub trait Sessions {
     /// An import calls it before the events, so they have a session, and after them, because
     /// appending moved the row on. A session of that id with another beginning, or whose newest
     /// seq is not the header's, is a conflict: what the header says is not about its log. So is a
-    /// fork at a seq that the session forked from has not reached.
+    /// fork at a seq that the session forked from has not reached. A session that is not here takes
+    /// its place among an agent's sessions only if it had that place here before.
     async fn restore_session(&self, header: ExportHeader) -> Result<Session, StoreError>;
 }

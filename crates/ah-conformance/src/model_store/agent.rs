@@ -4,7 +4,7 @@ use ah_model::{
     Agent, AgentFilter, AgentId, AgentImport, AgentImported, AgentUpdate, Appended, Beginning,
     Cause, Cursor, Exit, Fork, Invalid, Lifecycle, Membership, NewAgent, NewEvent, NewSession,
     Order, Origin, Page, PageRequest, RETIRED, Renewal, Session, SessionId, SessionStatus,
-    StatusChange,
+    StatusChange, Usage,
 };
 use ah_store::{Agents, Kind, StoreError};
 use async_trait::async_trait;
@@ -276,6 +276,17 @@ impl Rows {
 
 fn refused(agent: &Agent, reason: String) -> StoreError {
     StoreError::conflict(Kind::Agent, &agent.name, reason)
+}
+
+impl Rows {
+    /// Makes an agent's totals those of the sessions it has.
+    pub(super) fn recount(&mut self, id: &AgentId) {
+        let spent = self.sessions.values().filter(|session| is_of(session, id)).map(|s| s.usage);
+        let total = spent.fold(Usage::default(), Usage::plus);
+        if let Some(agent) = self.agents.get_mut(id) {
+            agent.usage = total;
+        }
+    }
 }
 
 pub(super) fn is_of(session: &Session, agent: &AgentId) -> bool {

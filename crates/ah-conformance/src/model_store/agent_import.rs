@@ -1,16 +1,13 @@
 //! Imports of agents in the oracle.
 
 use ah_model::{
-    Agent, AgentImport, AgentImported, Lifecycle, NewSession, Origin, RETIRED, SessionId,
+    Agent, AgentImport, AgentImported, IMPORTED, Lifecycle, NewSession, Origin, RETIRED, SessionId,
     SessionImport,
 };
 use ah_store::{Kind, StoreError};
 
 use super::agent::is_of;
 use super::{Door, Rows};
-
-/// Why a session ended that came for an agent that had gone on here.
-const IMPORT: &str = "import";
 
 impl Rows {
     pub(super) fn import_agent(
@@ -101,20 +98,21 @@ impl Rows {
         last: &SessionId,
         import: &AgentImport,
     ) -> Result<(), StoreError> {
-        let follows = match &agent.active_session_id {
-            None => true,
-            Some(active) => {
-                let origin = self.row(active)?.origin.as_ref();
-                origin.is_some_and(|origin| origin.source == source)
+        let left = agent.active_session_id.clone().filter(|active| active != last);
+        let active = left.as_ref().map(|id| self.row(id)).transpose()?;
+        let newest = self.row(last)?.clone();
+        if Agent::follows_import(active, &newest, source) {
+            let cause = newest.of_agent.as_ref().unwrap().cause;
+            if let Some(left) = left {
+                self.row_mut(&left)?.close(cause.as_str(), newest.created_at);
             }
-        };
-        let session = self.row_mut(last)?;
-        match follows {
-            true => agent.active_session_id = Some(last.clone()),
-            false => session.close(IMPORT, session.last_activity_at),
+            agent.active_session_id = Some(last.clone());
+        } else {
+            self.row_mut(last)?.close(IMPORTED, newest.last_activity_at);
         }
         if agent.lifecycle == Lifecycle::Dead {
-            session.close(RETIRED, import.updated_at);
+            let active = agent.active_session_id.clone().unwrap();
+            self.row_mut(&active)?.close(RETIRED, import.updated_at);
         }
         self.agents.insert(agent.id.clone(), agent.clone());
         Ok(())

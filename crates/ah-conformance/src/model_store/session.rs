@@ -174,11 +174,14 @@ impl Rows {
         }
         let goes_on = |agent: &&Agent| agent.active_session_id.as_ref() == Some(id);
         if let Some(agent) = self.agents.values().find(goes_on) {
-            let reason = format!("agent {} goes on in it", agent.name);
+            let reason = format!("is the active session of agent {}", agent.name);
             return Err(StoreError::conflict(Kind::Session, id, reason));
         }
-        self.sessions.remove(id);
+        let removed = self.sessions.remove(id);
         self.events.remove(id);
+        if let Some(place) = removed.and_then(|session| session.of_agent) {
+            self.recount(&place.id);
+        }
         self.tasks.retain(|_, task| task.session_id != *id);
         self.runs.retain(|_, run| run.session_id != *id);
         for child in self.sessions.values_mut() {
@@ -232,6 +235,9 @@ impl Rows {
             last_seq: session.last_seq,
             ..from
         };
+        if let Some(place) = session.of_agent.clone() {
+            self.recount(&place.id);
+        }
         Ok(())
     }
 

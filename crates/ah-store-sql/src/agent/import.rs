@@ -1,8 +1,8 @@
 //! Agents from other stores: found again by their origin, added to, never doubled.
 
 use ah_model::{
-    Agent, AgentId, AgentImport, AgentImported, Invalid, Lifecycle, NewSession, Origin, RETIRED,
-    Session, SessionId, SessionImport,
+    Agent, AgentId, AgentImport, AgentImported, IMPORTED, Invalid, Lifecycle, NewSession, Origin,
+    RETIRED, Session, SessionId, SessionImport,
 };
 use ah_store::{Kind, StoreError};
 
@@ -145,23 +145,26 @@ impl Work<'_> {
 
     /// The last session goes on, unless the agent went on here; a dead agent's does not.
     fn settle(&mut self, tx: &mut dyn Tx, last: SessionId) -> Result<(), StoreError> {
-        let active = match &self.agent.active_session_id {
-            Some(active) => Some(session::get(tx, active, Access::Change)?),
-            None => None,
+        let mut last = session::get(tx, &last, Access::Change)?;
+        let mut active = match &self.agent.active_session_id {
+            Some(id) if *id != last.id => Some(session::get(tx, id, Access::Change)?),
+            _ => None,
         };
-        let ours = active.as_ref().is_none_or(|active| {
-            active.origin.as_ref().is_some_and(|origin| origin.source == self.source)
-        });
-        let mut session = session::get(tx, &last, Access::Change)?;
-        if ours {
-            self.agent.active_session_id = Some(last);
+        if Agent::follows_import(active.as_ref(), &last, self.source) {
+            let cause = last.of_agent.as_ref().map_or("reset", |place| place.cause.as_str());
+            if let Some(mut left) = active.take() {
+                left.close(cause, last.created_at);
+                session::save_status(tx, &left)?;
+            }
+            self.agent.active_session_id = Some(last.id.clone());
         } else {
-            let at = session.last_activity_at;
-            session.close("import", at);
+            let at = last.last_activity_at;
+            last.close(IMPORTED, at);
         }
         if self.agent.lifecycle == Lifecycle::Dead {
-            session.close(RETIRED, self.import.updated_at);
+            active.as_mut().unwrap_or(&mut last).close(RETIRED, self.import.updated_at);
         }
-        session::save_status(tx, &session)
+        active.map_or(Ok(()), |active| session::save_status(tx, &active))?;
+        session::save_status(tx, &last)
     }
 }

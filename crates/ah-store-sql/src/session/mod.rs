@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use crate::SqlStore;
 use crate::resources::Resources;
 use crate::tx::{Tx, query_all, query_first};
-use crate::{agent, repo, task, workspace};
+use crate::{agent, repo, task, usage, workspace};
 
 pub(crate) use self::row::{SELECT, insert, read, read_origin};
 
@@ -167,16 +167,18 @@ const AN_AGENT: &str = "SELECT name FROM agent_instances WHERE active_session_id
 const DELETE: &str = "DELETE FROM sessions WHERE id = $1";
 
 fn delete(tx: &mut dyn Tx, id: &SessionId) -> Result<(), StoreError> {
+    let owner = agent::lock_of_session(tx, id)?;
     lock(tx, id)?;
     if let Some(fork) = query_first(tx, A_FORK, &[id.as_str().into()], |row| row.text(0))? {
         let reason = format!("session {fork} was forked from it");
         return Err(StoreError::conflict(Kind::Session, id, reason));
     }
     if let Some(agent) = query_first(tx, AN_AGENT, &[id.as_str().into()], |row| row.text(0))? {
-        let reason = format!("agent {agent} goes on in it");
+        let reason = format!("is the active session of agent {agent}");
         return Err(StoreError::conflict(Kind::Session, id, reason));
     }
-    tx.execute(DELETE, &[id.as_str().into()]).map(drop)
+    tx.execute(DELETE, &[id.as_str().into()])?;
+    owner.map_or(Ok(()), |agent| usage::recount(tx, agent.as_str()))
 }
 
 /// Ids that begin with a prefix: a range in byte order, which an index serves.
@@ -190,6 +192,7 @@ fn with_prefix(tx: &mut dyn Tx, prefix: &str) -> Result<Vec<SessionId>, StoreErr
 
 fn restore(tx: &mut dyn Tx, ctx: &Resources, header: &ExportHeader) -> Result<Session, StoreError> {
     let wanted = &header.session;
+    let owner = agent::lock_of_session(tx, &wanted.id)?;
     let known = match lock(tx, &wanted.id) {
         Ok(_) => Some(get(tx, &wanted.id, Access::Read)?),
         Err(StoreError::NotFound { .. }) => None,
@@ -206,6 +209,7 @@ fn restore(tx: &mut dyn Tx, ctx: &Resources, header: &ExportHeader) -> Result<Se
         }
         Some(known) => {
             row::overwrite(tx, wanted)?;
+            owner.map_or(Ok(()), |agent| usage::recount(tx, agent.as_str()))?;
             get(tx, &known.id, Access::Read)
         }
         None => restore_absent(tx, ctx, header),
