@@ -2,7 +2,8 @@
 
 use crate::tree::{self, assert_none};
 
-const NOUNS: [&str; 10] = [
+const NOUNS: [&str; 11] = [
+    "agent",
     "session",
     "event",
     "task",
