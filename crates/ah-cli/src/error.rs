@@ -134,9 +134,10 @@ impl From<ImportError> for CommandError {
     fn from(error: ImportError) -> Self {
         let (exit, hint) = match error {
             ImportError::Store(error) => return error.into(),
-            ImportError::Unreadable { .. } => {
-                (Exit::Failed, "name what is to be imported: `ah import daycare DIR`")
-            }
+            ImportError::Unreadable { .. } => (
+                Exit::Failed,
+                "name what is there: `ah import daycare DIR` or `ah import daycare-db FILE`",
+            ),
             ImportError::NotADirectory { .. } | ImportError::NoAgents { .. } => {
                 (Exit::Usage, "a Daycare with a database: `ah import daycare-db FILE`")
             }

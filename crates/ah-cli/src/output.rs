@@ -170,6 +170,11 @@ pub(crate) fn cut(text: &str, chars: usize) -> String {
     }
 }
 
+/// A number of things: `1 record`, `2 records`.
+pub(crate) fn counted(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
 /// A number of bytes as people read it: `512 bytes`, `180.0 KiB`.
 pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];

@@ -14,6 +14,7 @@ mod db;
 mod draft;
 mod events;
 mod export;
+mod import;
 mod kv;
 mod output;
 mod repo;

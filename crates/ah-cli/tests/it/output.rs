@@ -30,6 +30,10 @@ fn every_command_has_help() {
         &["task", "help", "create"],
         &["db", "restore", "-h"],
         &["upgrade", "-h"],
+        &["agent", "-h"],
+        &["agent", "kinds", "-h"],
+        &["help", "agent", "kinds", "add"],
+        &["import", "daycare", "--help"],
     ] {
         assert!(home.human(arguments).contains("Usage: ah "), "{arguments:?}");
     }
@@ -104,8 +108,13 @@ fn up_shows_where_things_are() {
 fn a_reader_that_goes_away_is_no_error() {
     let home = Home::new();
     home.session_with_events("s1", 3_000);
+    home.create_agent("bob");
+    home.json(&["agent", "say", "bob", &"long ".repeat(20_000)]);
     for arguments in [
-        &["session", "events", "s1"][..],
+        &["agent", "history", "bob", "--all", "--json"][..],
+        &["agent", "context", "bob", "--json"],
+        &["agent", "restore", "--json"],
+        &["session", "events", "s1"],
         &["session", "events", "s1", "--json"],
         &["session", "export", "s1"],
         &["session", "follow", "s1"],
@@ -206,10 +215,10 @@ fn completions_and_manual_pages_are_made_for_every_command() {
     home.refused(&["completions", "tcsh"], 2);
     assert!(home.human(&["man"]).contains(".TH ah 1"));
     home.human(&["man", "--dir", "man"]);
-    let pages: Vec<_> = ["ah.1", "ah-session.1", "ah-session-append.1", "ah-upgrade.1"]
-        .map(|name| home.work().join("man").join(name).exists())
-        .into();
-    assert_eq!(pages, [true; 4]);
+    let names =
+        ["ah.1", "ah-session.1", "ah-session-append.1", "ah-upgrade.1", "ah-agent-kinds-add.1"];
+    let pages = names.map(|name| home.work().join("man").join(name).exists());
+    assert_eq!(pages, [true; 5]);
     assert!(!home.work().join("man/ah-help.1").exists());
 }
 

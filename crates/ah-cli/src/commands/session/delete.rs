@@ -1,4 +1,6 @@
-use ah_store::{Sessions, block_on};
+use ah_model::SessionId;
+use ah_store::{Agents, Sessions, StoreError, block_on};
+use ah_store_sql::SqlStore;
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -21,6 +23,22 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
         let events = session.last_seq;
         confirm(app.asking(), &format!("Delete session {id} with its {events} events?"))?;
     }
-    block_on(store.delete_session(id.clone()))?;
+    block_on(store.delete_session(id.clone())).map_err(|error| explained(&store, &id, error))?;
     app.output.result(&serde_json::json!({ "id": id, "deleted": true }), |_| String::new())
+}
+
+/// A refusal, with what helps when an agent goes on in the session.
+fn explained(store: &SqlStore, id: &SessionId, error: StoreError) -> CommandError {
+    let refused = matches!(error, StoreError::Conflict { .. });
+    let error = CommandError::from(error);
+    let session = refused.then(|| block_on(store.session(id.clone())).ok()).flatten();
+    let Some(of_agent) = session.and_then(|session| session.of_agent) else {
+        return error;
+    };
+    match block_on(store.agent(of_agent.id)) {
+        Ok(agent) if agent.active_session_id.as_ref() == Some(id) => {
+            error.hint(format!("`ah agent reset {}` begins its next one", agent.name))
+        }
+        Ok(_) | Err(_) => error,
+    }
 }

@@ -43,7 +43,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     app.output.stream(|out| {
         let mut listing = Listing::begin(app, out)?;
         listing.events(&mut reader)?;
-        let rest = if app.output.is_json() { reader.rest()? } else { None };
+        let rest = if listing.is_json() { reader.rest()? } else { None };
         listing.end(rest.map(|seq| Cursor::Number(seq.cast_signed())).as_ref())
     })
 }

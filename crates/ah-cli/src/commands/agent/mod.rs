@@ -1,0 +1,194 @@
+//! `ah agent`: named identities that live through many sessions.
+
+mod append;
+mod compact;
+mod context;
+mod create;
+mod fork;
+mod history;
+mod kinds;
+mod lifecycle;
+mod list;
+mod repair;
+mod reset;
+mod restore;
+mod retire;
+mod say;
+mod sessions;
+mod show;
+mod sleep;
+mod stats;
+mod update;
+mod view;
+mod wake;
+
+use std::ops::ControlFlow;
+
+use ah_model::{
+    Agent, Invalid, Order, PageLimit, PageRequest, RawJson, Renewal, Session, SessionId, limits,
+};
+use ah_store::{Agents, Kind, Sessions, StoreError, block_on};
+use ah_store_sql::SqlStore;
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::error::CommandError;
+use crate::lazy::Lazy;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make an agent with its first session and print its id
+    Create(Lazy<create::Args>),
+    /// List agents by name
+    List(Lazy<list::Args>),
+    /// Show one agent
+    Show(Lazy<show::Args>),
+    /// Change what is known of an agent
+    Update(Lazy<update::Args>),
+    /// Put an agent to sleep: it is known at a start, its history is not read
+    Sleep(Lazy<sleep::Args>),
+    /// Wake an agent that sleeps
+    Wake(Lazy<wake::Args>),
+    /// Let an agent die: its session ends and nothing more happens to it
+    Retire(Lazy<retire::Args>),
+    /// End an agent's session, begin the next one and print its id
+    Reset(Lazy<reset::Args>),
+    /// Begin an agent's next session with a summary of the one before
+    Compact(Lazy<compact::Args>),
+    /// Let an agent go on from an earlier point, in a session of its own
+    Fork(Lazy<fork::Args>),
+    /// Print what a model is shown again of an agent's session
+    Context(Lazy<context::Args>),
+    /// Close what a crash left open: calls without an answer, programs without an end
+    Repair(Lazy<repair::Args>),
+    /// Repair and read every active agent, as a program that runs agents does at its start
+    Restore(Lazy<restore::Args>),
+    /// Append a message to an agent's session
+    Say(Lazy<say::Args>),
+    /// Append events to an agent's session; acknowledged once they are on disk
+    Append(Lazy<append::Args>),
+    /// List an agent's sessions, newest first
+    Sessions(Lazy<sessions::Args>),
+    /// Print the events of an agent's session, or of all its sessions
+    History(Lazy<history::Args>),
+    /// Show what an agent cost: in all, and by session
+    Stats(Lazy<stats::Args>),
+    /// Agent kinds: the programs that agents are instances of
+    #[command(subcommand)]
+    Kinds(Lazy<kinds::Command>),
+}
+
+pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
+    match command {
+        Command::Create(args) => create::run(app, &args),
+        Command::List(args) => list::run(app, &args),
+        Command::Show(args) => show::run(app, &args),
+        Command::Update(args) => update::run(app, &args),
+        Command::Sleep(args) => sleep::run(app, &args),
+        Command::Wake(args) => wake::run(app, &args),
+        Command::Retire(args) => retire::run(app, &args),
+        Command::Reset(args) => reset::run(app, &args),
+        Command::Compact(args) => compact::run(app, &args),
+        Command::Fork(args) => fork::run(app, &args),
+        Command::Context(args) => context::run(app, &args),
+        Command::Repair(args) => repair::run(app, &args),
+        Command::Restore(args) => restore::run(app, &args),
+        Command::Say(args) => say::run(app, &args),
+        Command::Append(args) => append::run(app, &args),
+        Command::Sessions(args) => sessions::run(app, &args),
+        Command::History(args) => history::run(app, &args),
+        Command::Stats(args) => stats::run(app, &args),
+        Command::Kinds(Lazy(command)) => kinds::run(app, command),
+    }
+}
+
+/// Which agent.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Named {
+    /// The agent's name, its id, or the beginning of that
+    #[arg(value_name = "NAME")]
+    agent: String,
+}
+
+impl Named {
+    fn find(&self, app: &App, store: &SqlStore) -> Result<Agent, CommandError> {
+        app.agent(store, &self.agent)
+    }
+}
+
+/// The session an agent goes on in.
+fn active_session(agent: &Agent) -> Result<SessionId, StoreError> {
+    let none = || StoreError::conflict(Kind::Agent, &agent.name, "has no session");
+    agent.active_session_id.clone().ok_or_else(none)
+}
+
+/// The session of `agent` that `text` names, else the active one.
+fn session_of(
+    app: &App,
+    store: &SqlStore,
+    agent: &Agent,
+    text: Option<&str>,
+) -> Result<SessionId, CommandError> {
+    let Some(text) = text else {
+        return Ok(active_session(agent)?);
+    };
+    let id = app.session_id(store, text)?;
+    let session = block_on(store.session(id.clone()))?;
+    if session.of_agent.is_some_and(|of| of.id == agent.id) {
+        return Ok(id);
+    }
+    let name = &agent.name;
+    let error = CommandError::from(Invalid::new("session", format!("{id} is not one of {name}'s")));
+    Err(error.hint(format!("`ah agent sessions {name}` lists them")))
+}
+
+/// Refuses an agent that nothing more happens to.
+fn alive(agent: &Agent) -> Result<(), StoreError> {
+    let refused = |reason| StoreError::conflict(Kind::Agent, &agent.name, reason);
+    agent.refuse_dead().map_err(refused)
+}
+
+/// Begins the agent's next session and prints its id.
+fn renew(app: &App, store: &SqlStore, agent: Agent, renewal: Renewal) -> Result<(), CommandError> {
+    let session = block_on(store.renew_agent(agent.id, renewal))?;
+    app.output.result(&session, |session| session.id.to_string())
+}
+
+/// Hands the agent's sessions from the first on to `each`, until it has had enough.
+fn each_session(
+    store: &SqlStore,
+    agent: &Agent,
+    mut each: impl FnMut(&Session) -> Result<ControlFlow<()>, CommandError>,
+) -> Result<(), CommandError> {
+    let mut request = PageRequest { limit: PageLimit::MAX, cursor: None };
+    loop {
+        let page = block_on(store.agent_sessions(agent.id.clone(), Order::Oldest, request))?;
+        for session in &page.items {
+            if each(session)?.is_break() {
+                return Ok(());
+            }
+        }
+        if page.next_cursor.is_none() {
+            return Ok(());
+        }
+        request = PageRequest { limit: PageLimit::MAX, cursor: page.next_cursor };
+    }
+}
+
+/// A flag's JSON value.
+fn json_flag(field: &'static str, text: Option<&str>) -> Result<Option<RawJson>, CommandError> {
+    let parse = |text| RawJson::parse(field, text, limits::AGENT_JSON_BYTES_MAX);
+    text.map(parse).transpose().map_err(correct_flag)
+}
+
+/// A value to be corrected, with the flag it was given by.
+fn correct_flag(invalid: Invalid) -> CommandError {
+    let flag = invalid.field.to_string();
+    let is_json =
+        ["descriptor", "permissions", "tokens", "stats", "metadata"].contains(&flag.as_str());
+    let error = CommandError::from(invalid);
+    match is_json {
+        true => error.hint(format!("give one JSON value in quotes: --{flag} '{{\"key\": 1}}'")),
+        false => error,
+    }
+}

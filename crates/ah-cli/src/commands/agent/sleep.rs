@@ -1,0 +1,17 @@
+use ah_model::Lifecycle;
+
+use super::{Named, lifecycle};
+use crate::app::App;
+use crate::error::CommandError;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    named: Named,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
+    let store = app.store()?;
+    let agent = args.named.find(app, &store)?;
+    lifecycle::set(app, &store, agent, Lifecycle::Sleeping)
+}

@@ -1,0 +1,64 @@
+//! `ah import`: agents that other programs left.
+
+mod daycare;
+mod daycare_db;
+mod progress;
+mod report;
+
+use ah_import::{ImportError, ImportOptions, ImportReport, Progress};
+use ah_store_sql::SqlStore;
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::error::CommandError;
+use crate::lazy::Lazy;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Bring in the agents of Daycare's files
+    Daycare(Lazy<daycare::Args>),
+    /// Bring in the agents of a Daycare database
+    DaycareDb(Lazy<daycare_db::Args>),
+}
+
+pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
+    match command {
+        Command::Daycare(args) => daycare::run(app, &args),
+        Command::DaycareDb(args) => daycare_db::run(app, &args),
+    }
+}
+
+/// How to import, whatever the format.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HowArgs {
+    /// Only say what would be done
+    #[arg(long)]
+    dry_run: bool,
+    /// The agent kind that the agents become
+    #[arg(long, value_name = "KIND[@VERSION]", default_value = "daycare")]
+    kind: String,
+    /// List more remarks of an agent than the first ten
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+impl HowArgs {
+    /// Runs an import and prints what it did.
+    fn import(
+        &self,
+        app: &App,
+        import: impl FnOnce(
+            &SqlStore,
+            &ImportOptions,
+            &mut (dyn FnMut(Progress<'_>) + Send),
+        ) -> Result<ImportReport, ImportError>,
+    ) -> Result<(), CommandError> {
+        let kind = self.kind.parse()?;
+        let options = ImportOptions { dry_run: self.dry_run, kind, now: app.now() };
+        let store = app.store()?;
+        let bar = progress::bar(app);
+        let done = import(&store, &options, &mut |progress| progress::show(&bar, progress));
+        bar.finish_and_clear();
+        report::print(app, &done?, self.verbose)
+    }
+}

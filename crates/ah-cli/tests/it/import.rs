@@ -1,0 +1,259 @@
+//! `ah import`: agents that other programs left.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::answers::{connect, errors, shape};
+use crate::support::Home;
+
+const STATE: &str = r#"{"permissions":{"workspaceDir":"/srv","events":true},"lifecycle":"active","createdAt":100,"updatedAt":300,"stats":{}}"#;
+
+/// Writes the files of one agent.
+fn agent(home: &Home, id: &str, descriptor: &str, state: &str, history: &str) -> PathBuf {
+    let folder = home.work().join("daycare/agents").join(id);
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, text) in
+        [("descriptor.json", descriptor), ("state.json", state), ("history.jsonl", history)]
+    {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    folder
+}
+
+/// An agent with two sessions, and one whose history has lines that cannot be read.
+fn daycare(home: &Home) {
+    let user = r#"{"type":"user","connector":"chat","userId":"u","channelId":"c"}"#;
+    let history = "{\"type\":\"start\",\"at\":100}\n\
+        {\"type\":\"user_message\",\"at\":101,\"text\":\"hello\",\"files\":[]}\n\
+        {\"type\":\"reset\",\"at\":200,\"message\":\"begin again\"}\n\
+        {\"type\":\"user_message\",\"at\":201,\"text\":\"more\",\"files\":[]}\n";
+    agent(home, "first", user, STATE, history);
+    let bad: String = (1..=12).map(|line| format!("broken {line}\n")).collect();
+    agent(home, "second", r#"{"type":"system","tag":"sys"}"#, STATE, &bad);
+}
+
+const IMPORT: [&str; 3] = ["import", "daycare", "daycare"];
+
+fn counts(report: &Value) -> [&Value; 5] {
+    ["found", "imported", "updated", "unchanged", "skipped"].map(|name| &report["agents"][name])
+}
+
+#[test]
+fn agents_come_in_with_their_sessions_and_records() {
+    let home = Home::new();
+    daycare(&home);
+    let report = home.json(&IMPORT);
+    assert_eq!(counts(&report), [2, 2, 0, 0, 0]);
+    assert_eq!([&report["source"], &report["dryRun"]], [&json!("daycare"), &json!(false)]);
+    assert_eq!([&report["sessions"], &report["records"]["imported"]], [3, 14]);
+    let found = &report["details"][0];
+    assert_eq!([&found["outcome"], &found["sessions"]], [&json!("imported"), &json!(2)]);
+    let made = home.json(&["agent", "show", found["name"].as_str().unwrap()]);
+    assert_eq!(made["kind"], json!({ "type": "daycare", "version": "latest" }));
+    assert_eq!(made["origin"], json!({ "source": "daycare", "externalId": "first" }));
+    let context = home.json(&["agent", "context", "first"]);
+    let said: Vec<_> = context["messages"].as_array().unwrap().iter().collect();
+    let said: Vec<_> = said.iter().map(|message| &message["content"][0]["text"]).collect();
+    assert_eq!(said, ["begin again", "more"]);
+    assert_eq!(home.json(&["db", "check"])["ok"], true);
+}
+
+#[test]
+fn a_second_import_adds_only_what_is_new() {
+    let home = Home::new();
+    daycare(&home);
+    home.json(&IMPORT);
+    let again = home.json(&IMPORT);
+    assert_eq!(counts(&again), [2, 0, 0, 2, 0]);
+    assert_eq!([&again["records"]["imported"], &again["records"]["present"]], [0, 14]);
+    let history = home.work().join("daycare/agents/first/history.jsonl");
+    let mut text = std::fs::read_to_string(&history).unwrap();
+    text.push_str("{\"type\":\"user_message\",\"at\":202,\"text\":\"new\",\"files\":[]}\n");
+    std::fs::write(&history, text).unwrap();
+    let grown = home.json(&IMPORT);
+    assert_eq!(counts(&grown), [2, 0, 1, 1, 0]);
+    assert_eq!(grown["records"]["imported"], 1);
+    let said = home.json(&["agent", "history", "first"]);
+    assert_eq!(said["items"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_dry_run_says_the_same_and_writes_nothing() {
+    let home = Home::new();
+    daycare(&home);
+    let mut dry = home.json(&[&IMPORT[..], &["--dry-run"]].concat());
+    assert_eq!(home.json(&["agent", "list"])["items"], json!([]));
+    assert_eq!(home.json(&["session", "list"])["items"], json!([]));
+    assert_eq!(dry["dryRun"], true);
+    let done = home.json(&IMPORT);
+    dry["dryRun"] = json!(false);
+    assert_eq!([&dry["agents"], &dry["records"]], [&done["agents"], &done["records"]]);
+    let text = home.human(&[&IMPORT[..], &["--dry-run"]].concat());
+    assert!(text.contains("dry run:       nothing was written\n"), "{text}");
+}
+
+#[test]
+fn the_report_for_people_counts_and_lists_remarks() {
+    let home = Home::new();
+    daycare(&home);
+    let text = home.human(&IMPORT);
+    let head = "source:        daycare\n\
+                agents found:  2\n\
+                agents:        2 imported\n\
+                new sessions:  3\n\
+                new records:   14\n\
+                other records: 12 kept raw, 2 beginnings of sessions\n\n";
+    assert!(text.starts_with(head), "{text}");
+    assert!(text.contains("first: imported: 2 sessions, 2 records\n"), "{text}");
+    assert!(
+        text.contains("sys (second): imported: 1 session, 12 records, 12 kept raw\n"),
+        "{text}"
+    );
+    assert!(text.contains("  history.jsonl line 1: kept raw: "), "{text}");
+    assert!(text.contains(" more; `--verbose` lists more\n"), "{text}");
+    assert!(!text.contains("history.jsonl line 12"), "{text}");
+    let verbose = home.human(&[&IMPORT[..], &["--verbose"]].concat());
+    assert!(verbose.contains("  history.jsonl line 12: kept raw: "), "{verbose}");
+    assert!(!verbose.contains("more;"), "{verbose}");
+    assert!(verbose.contains("sys (second): unchanged: "), "what it has to say it says again");
+    assert!(!verbose.contains("first: "), "{verbose}");
+}
+
+#[test]
+fn lines_that_cannot_be_read_are_kept_and_no_error() {
+    let home = Home::new();
+    daycare(&home);
+    let output = home.run(&IMPORT);
+    assert_eq!((output.status.code(), errors(&output)), (Some(0), String::new()));
+    let page = home.json(&["agent", "history", "sys"]);
+    let events = page["items"].as_array().unwrap();
+    assert!(events.iter().all(|event| event["type"] == "unreadable"), "{page}");
+    assert!(events[0].to_string().contains("broken 1"), "{}", events[0]);
+}
+
+#[test]
+fn the_kind_and_the_home_directory_are_the_callers() {
+    let home = Home::new();
+    daycare(&home);
+    std::fs::rename(home.work().join("daycare"), home.path().join("home/.daycare")).unwrap();
+    let report = home.json(&["import", "daycare", "--kind", "keeper@3"]);
+    assert_eq!(counts(&report), [2, 2, 0, 0, 0]);
+    let made = home.json(&["agent", "show", "first"]);
+    assert_eq!(made["kind"], json!({ "type": "keeper", "version": "3" }));
+    home.refused(&["import", "daycare", "--kind", "a b"], 2);
+}
+
+#[test]
+fn an_agent_that_cannot_be_taken_is_named_and_the_others_are_taken() {
+    let home = Home::new();
+    daycare(&home);
+    std::os::unix::fs::symlink("first", home.work().join("daycare/agents/link")).unwrap();
+    let output = home.run(&IMPORT);
+    let (code, text) = shape(&output);
+    assert_eq!(code, Some(1));
+    assert!(text.contains("agents:        2 imported, 1 skipped\n"), "{text}");
+    assert!(text.contains("link: skipped: is a symbolic link and not followed\n"), "{text}");
+    assert_eq!(
+        errors(&output),
+        "error: 1 of 3 agents could not be taken\n\
+         hint: the report says why; the next import takes what can be read then\n"
+    );
+    let output = home.ah(&IMPORT).arg("--json").output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(counts(&report), [3, 0, 0, 2, 1]);
+}
+
+#[test]
+fn what_is_no_daycare_is_refused_with_the_next_command() {
+    let home = Home::new();
+    let hint = "name what is there: `ah import daycare DIR` or `ah import daycare-db FILE`";
+    let missing = "No such file or directory (os error 2)";
+    assert_eq!(
+        home.refused(&["import", "daycare"], 1),
+        format!("error: cannot read DIR/home/.daycare: {missing}\nhint: {hint}\n")
+    );
+    assert_eq!(
+        home.refused(&["import", "daycare", "none"], 1),
+        format!("error: cannot read none: {missing}\nhint: {hint}\n")
+    );
+    std::fs::write(home.work().join("file"), "x").unwrap();
+    assert_eq!(
+        home.refused(&["import", "daycare", "file"], 2),
+        "error: file is not a directory\nhint: a Daycare with a database: `ah import daycare-db FILE`\n"
+    );
+    std::fs::create_dir(home.work().join("empty")).unwrap();
+    let said = home.refused(&["import", "daycare", "empty"], 2);
+    assert!(said.starts_with("error: empty holds no agents"), "{said}");
+}
+
+const DATABASE: &str = r#"
+    CREATE TABLE agents (id TEXT PRIMARY KEY, type TEXT NOT NULL, descriptor TEXT NOT NULL,
+        active_session_id TEXT, permissions TEXT NOT NULL, tokens TEXT,
+        stats TEXT NOT NULL DEFAULT '{}', lifecycle TEXT NOT NULL DEFAULT 'active',
+        created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL);
+    CREATE TABLE sessions (id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, inference_session_id TEXT,
+        created_at INTEGER NOT NULL, reset_message TEXT);
+    CREATE TABLE session_history (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL,
+        type TEXT NOT NULL, at INTEGER NOT NULL, data TEXT NOT NULL);
+    INSERT INTO agents VALUES ('first', 'system', '{"type":"system","tag":"sys"}', 's2',
+        '{"workspaceDir":"/srv"}', NULL, '{}', 'active', 100, 300);
+    INSERT INTO sessions VALUES ('s1', 'first', NULL, 100, NULL),
+        ('s2', 'first', 'i2', 200, 'begin again');
+    INSERT INTO session_history (session_id, type, at, data) VALUES
+        ('s1', 'user_message', 101, '{"text":"hello","files":[]}'),
+        ('s2', 'user_message', 201, '{"text":"more","files":[]}'),
+        ('s2', 'note', 202, 'broken');
+"#;
+
+const IMPORT_DB: [&str; 3] = ["import", "daycare-db", "daycare.db"];
+
+#[test]
+fn a_database_comes_in_once_and_unread_rows_are_kept() {
+    let home = Home::new();
+    let path = home.work().join("daycare.db");
+    connect(&path).execute_batch(DATABASE).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let dry = home.json(&[&IMPORT_DB[..], &["--dry-run"]].concat());
+    assert_eq!(counts(&dry), [1, 1, 0, 0, 0]);
+    assert_eq!(home.json(&["agent", "list"])["items"], json!([]));
+    let report = home.json(&IMPORT_DB);
+    assert_eq!([&report["agents"], &report["records"]], [&dry["agents"], &dry["records"]]);
+    assert_eq!([&report["sessions"], &report["records"]["keptRaw"]], [2, 1]);
+    let name = report["details"][0]["name"].as_str().unwrap();
+    let context = home.json(&["agent", "context", name]);
+    let said: Vec<_> = context["messages"].as_array().unwrap().iter().collect();
+    let said: Vec<_> = said.iter().map(|message| &message["content"][0]["text"]).collect();
+    assert_eq!(said, ["begin again", "more"]);
+    let again = home.human(&IMPORT_DB);
+    assert!(again.contains("agents:        1 unchanged\n"), "{again}");
+    assert!(again.contains("kept raw: "), "{again}");
+    assert_eq!(std::fs::read(&path).unwrap(), before, "nothing of theirs changes");
+    assert_eq!(home.json(&["db", "check"])["ok"], true);
+}
+
+#[test]
+fn what_is_no_daycare_database_is_refused_with_the_next_command() {
+    let home = Home::new();
+    let said = home.refused(&IMPORT_DB, 1);
+    assert!(said.starts_with("error: cannot read daycare.db: No such file"), "{said}");
+    std::fs::write(home.work().join("daycare.db"), "text").unwrap();
+    let said = home.refused(&IMPORT_DB, 2);
+    assert!(said.starts_with("error: daycare.db is not a database of Daycare: "), "{said}");
+    assert!(
+        said.ends_with("hint: a Daycare without a database: `ah import daycare DIR`\n"),
+        "{said}"
+    );
+    home.refused(&["import", "daycare-db"], 2);
+}
+
+#[test]
+fn an_import_shows_its_progress_to_nobody_but_people() {
+    let home = Home::new();
+    daycare(&home);
+    let shown = home.on_terminal("import daycare daycare", &[], "");
+    assert!(shown.contains("agents found:  2"), "{shown:?}");
+    let quiet = home.ah(&[&IMPORT[..], &["--json"]].concat()).output().unwrap();
+    assert_eq!(errors(&quiet), "");
+}

@@ -1,0 +1,131 @@
+//! A database file of another program, opened so that nothing of it changes.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::ImportError;
+
+/// A foreign database.
+#[derive(Debug)]
+pub(super) struct Database {
+    pub(super) connection: Connection,
+    path: PathBuf,
+    /// What the file looked like, when nothing else keeps it as it is.
+    seen: Option<Seen>,
+}
+
+/// What shows that a file was written to.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    bytes: u64,
+    modified: Option<SystemTime>,
+    /// The change counter in the header.
+    counter: [u8; 4],
+    /// Whether a write-ahead log came.
+    logged: bool,
+}
+
+impl Seen {
+    fn look(path: &Path) -> std::io::Result<Self> {
+        let meta = fs::metadata(path)?;
+        let mut header = [0; 28];
+        // A file that is too short is no database, as SQLite will say.
+        let _ = fs::File::open(path)?.read_exact(&mut header);
+        let mut counter = [0; 4];
+        counter.copy_from_slice(&header[24..]);
+        let (bytes, modified) = (meta.len(), meta.modified().ok());
+        Ok(Self { bytes, modified, counter, logged: beside(path, "-wal").exists() })
+    }
+}
+
+impl Database {
+    /// Opens the file at `path` for reading only.
+    pub(super) fn open(path: &Path) -> Result<Self, ImportError> {
+        let unreadable = |source| ImportError::Unreadable { path: path.to_owned(), source };
+        let seen = Seen::look(path).map_err(unreadable)?;
+        let foreign = |error: rusqlite::Error| not_daycare(path, error.to_string());
+        if beside(path, "-journal").metadata().is_ok_and(|meta| meta.len() > 0) {
+            let reason = "a write was left half done; let Daycare or sqlite3 open it once";
+            return Err(not_daycare(path, reason.to_owned()));
+        }
+        // Where there is a log it must be read, with its locks. Without one SQLite would make one
+        // and leave it behind, unless it is told that nobody writes; that is then watched here.
+        let seen = (!seen.logged).then_some(seen);
+        let connection = connect(path, seen.is_some()).map_err(foreign)?;
+        let settings = "PRAGMA trusted_schema = OFF; PRAGMA query_only = ON; BEGIN";
+        connection.execute_batch(settings).map_err(foreign)?;
+        Ok(Self { connection, path: path.to_owned(), seen })
+    }
+
+    /// Refuses what was read if somebody wrote meanwhile.
+    pub(super) fn check_unchanged(&self) -> Result<(), ImportError> {
+        let Some(seen) = &self.seen else {
+            return Ok(());
+        };
+        match Seen::look(&self.path) {
+            Ok(now) if now == *seen => Ok(()),
+            Ok(_) => {
+                let reason = "it was written to while it was read; stop Daycare and run it again";
+                Err(not_daycare(&self.path, reason.to_owned()))
+            }
+            Err(source) => Err(ImportError::Unreadable { path: self.path.clone(), source }),
+        }
+    }
+
+    /// The error that the engine's is.
+    pub(super) fn foreign(&self, error: &rusqlite::Error) -> ImportError {
+        not_daycare(&self.path, error.to_string())
+    }
+
+    /// The file is not what it should be.
+    pub(super) fn refuse(&self, reason: String) -> ImportError {
+        not_daycare(&self.path, reason)
+    }
+}
+
+fn not_daycare(path: &Path, reason: String) -> ImportError {
+    ImportError::NotDaycareDatabase { path: path.to_owned(), reason }
+}
+
+/// The file that SQLite keeps beside a database under a name that ends in `suffix`.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a foreign file, to which no pragma of ours applies")]
+fn connect(path: &Path, immutable: bool) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    Connection::open_with_flags(uri(path, immutable), flags)
+}
+
+/// The path as SQLite reads a URI: every byte that may mean something else is escaped.
+fn uri(path: &Path, immutable: bool) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' => {
+                uri.push(char::from(*byte));
+            }
+            _ => uri.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    uri.push_str(if immutable { "?immutable=1" } else { "?mode=ro" });
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_escaped_in_its_uri() {
+        assert_eq!(uri(Path::new("/a b/%?#é.db"), false), "file:/a%20b/%25%3f%23%c3%a9.db?mode=ro");
+    }
+}

@@ -1,0 +1,116 @@
+//! Foreign formats into any [`Store`]: a file per format, which turns what another program left
+//! into model values and gives them to the contract's `import_agent`.
+//!
+//! What every format keeps to: nothing is lost in silence. What cannot be read is kept as raw text,
+//! counted and named; one bad record costs one record, one bad agent costs one agent. A second
+//! import adds only what is new. Memory is bounded, whatever the size of the source.
+//! This room knows no terminal, no environment and no clock, and changes nothing in the source.
+#![warn(missing_docs)]
+
+mod agent;
+mod daycare;
+mod daycare_db;
+mod lines;
+mod raw_object;
+mod report;
+mod target;
+mod unreadable;
+mod writer;
+
+use std::path::{Path, PathBuf};
+
+use ah_model::{AgentKindRef, Timestamp};
+use ah_store::{Store, StoreError};
+
+use writer::Bounds;
+
+pub use report::{AgentReport, Counts, ImportReport, Outcome, RecordCounts, Remark};
+
+/// How to import.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportOptions {
+    /// Only says what an import would do.
+    pub dry_run: bool,
+    /// The program that the agents are instances of.
+    pub kind: AgentKindRef,
+    /// The time of what has none.
+    pub now: Timestamp,
+}
+
+/// How far an import is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress<'a> {
+    /// What there is to read.
+    Found {
+        /// Agents.
+        agents: u64,
+        /// Their bytes.
+        bytes: u64,
+    },
+    /// An agent is done.
+    Agent {
+        /// Its id in the other store.
+        name: &'a str,
+        /// Bytes that were read of it.
+        bytes: u64,
+    },
+}
+
+/// Why there was no import, or why it ended early. What was written before stays; the next import
+/// goes on from there.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// Give a directory.
+    #[error("{} is not a directory", path.display())]
+    NotADirectory {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// Give another directory.
+    #[error("{} holds no agents: neither a directory `agents` nor folders of agents", path.display())]
+    NoAgents {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// See the source: the machine refused.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// What cannot be read.
+        path: PathBuf,
+        /// What the machine said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Give another file.
+    #[error("{} is not a database of Daycare: {reason}", path.display())]
+    NotDaycareDatabase {
+        /// What was given.
+        path: PathBuf,
+        /// What is missing or wrong.
+        reason: String,
+    },
+    /// Look after the store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Imports the agents of a Daycare data directory of the time before its database: `dir` holds a
+/// directory `agents`, or is it.
+pub async fn import_daycare(
+    store: &dyn Store,
+    dir: &Path,
+    options: &ImportOptions,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<ImportReport, ImportError> {
+    daycare::import(store, dir, options, Bounds::default(), progress).await
+}
+
+/// Imports the agents of a Daycare database of its first schema, a SQLite file.
+pub async fn import_daycare_db(
+    store: &dyn Store,
+    file: &Path,
+    options: &ImportOptions,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<ImportReport, ImportError> {
+    daycare_db::import(store, file, options, Bounds::default(), progress).await
+}

@@ -1,0 +1,195 @@
+//! The store that is imported into, or, in a dry run, what it would say.
+
+use std::collections::HashSet;
+
+use ah_model::{
+    Agent, AgentId, AgentImport, Event, EventQuery, Origin, PageLimit, SessionId, SessionImport,
+};
+use ah_store::{Store, StoreError};
+
+use crate::report::Given;
+
+/// Where agents go.
+pub(crate) struct Target<'a> {
+    store: &'a dyn Store,
+    dry_run: bool,
+    /// Names that a dry run has given away, in lower case.
+    names: HashSet<String>,
+    /// The agent that a dry run last said it would create.
+    foretold: Option<Foretold>,
+    /// The session that a dry run looked at last: one may be given in parts.
+    looked_at: Option<(String, Held)>,
+}
+
+struct Foretold {
+    external_id: String,
+    agent_id: Option<AgentId>,
+    name: String,
+}
+
+/// The keys of a session's events, or that the session is new.
+enum Held {
+    Nothing,
+    Keys(HashSet<String>),
+}
+
+impl<'a> Target<'a> {
+    pub(crate) fn new(store: &'a dyn Store, dry_run: bool) -> Self {
+        Self { store, dry_run, names: HashSet::new(), foretold: None, looked_at: None }
+    }
+
+    /// The agent that came from `source`, if it is known.
+    pub(crate) async fn known(
+        &self,
+        source: &str,
+        external_id: &str,
+    ) -> Result<Option<Agent>, StoreError> {
+        self.store.agent_of_origin(origin(source, external_id)).await
+    }
+
+    /// The session that `agent` goes on in, without its events, if it came from `source`. A dry run
+    /// moves nothing and needs none.
+    pub(crate) async fn active_session(
+        &self,
+        agent: &Agent,
+        source: &str,
+    ) -> Result<Option<SessionImport>, StoreError> {
+        let Some(id) = agent.active_session_id.clone().filter(|_| !self.dry_run) else {
+            return Ok(None);
+        };
+        let session = match self.store.session(id).await {
+            Err(StoreError::NotFound { .. }) => return Ok(None),
+            other => other?,
+        };
+        let (Some(origin), Some(of_agent)) = (session.origin, session.of_agent) else {
+            return Ok(None);
+        };
+        Ok((origin.source == source).then_some(SessionImport {
+            external_id: origin.external_id,
+            cause: of_agent.cause,
+            reset_message: None,
+            inference_session_id: None,
+            created_at: session.created_at,
+            ended_at: None,
+            events: Vec::new(),
+        }))
+    }
+
+    /// Gives an agent, or a part of it, to the store.
+    pub(crate) async fn give(&mut self, import: AgentImport) -> Result<Given, StoreError> {
+        match self.dry_run {
+            false => Ok(self.store.import_agent(import).await?.into()),
+            true => self.foretell(import).await,
+        }
+    }
+
+    /// What the store would answer.
+    async fn foretell(&mut self, import: AgentImport) -> Result<Given, StoreError> {
+        import.check()?;
+        let no_origin = || origin("", "");
+        let Origin { source, external_id } = import.agent.origin.clone().unwrap_or_else(no_origin);
+        let mut done = match self.known(&source, &external_id).await? {
+            Some(agent) => given(Some(agent.id), agent.name, false),
+            None => self.foretell_agent(&import, &external_id).await?,
+        };
+        for session in &import.sessions {
+            self.foretell_session(&source, session, &mut done).await?;
+        }
+        Ok(done)
+    }
+
+    async fn foretell_agent(
+        &mut self,
+        import: &AgentImport,
+        external_id: &str,
+    ) -> Result<Given, StoreError> {
+        let again = self.foretold.take().filter(|foretold| foretold.external_id == external_id);
+        let foretold = match again {
+            Some(foretold) => foretold,
+            None => {
+                let external_id = external_id.to_owned();
+                let agent_id = self.free_id(import.agent.id.as_ref()).await?;
+                Foretold { external_id, agent_id, name: self.free_name(import).await? }
+            }
+        };
+        let done = given(foretold.agent_id.clone(), foretold.name.clone(), true);
+        self.foretold = Some(foretold);
+        Ok(done)
+    }
+
+    async fn free_id(&self, wanted: Option<&AgentId>) -> Result<Option<AgentId>, StoreError> {
+        let Some(id) = wanted else {
+            return Ok(None);
+        };
+        match self.store.agent(id.clone()).await {
+            Ok(_) => Ok(None),
+            Err(StoreError::NotFound { .. }) => Ok(Some(id.clone())),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn free_name(&mut self, import: &AgentImport) -> Result<String, StoreError> {
+        for name in import.names() {
+            let lower = name.to_ascii_lowercase();
+            if !self.names.contains(&lower)
+                && self.store.agent_of_name(name.clone()).await?.is_none()
+            {
+                self.names.insert(lower);
+                return Ok(name);
+            }
+        }
+        Ok(import.agent.name.clone())
+    }
+
+    async fn foretell_session(
+        &mut self,
+        source: &str,
+        session: &SessionImport,
+        done: &mut Given,
+    ) -> Result<(), StoreError> {
+        let again = self.looked_at.take().filter(|(id, _)| *id == session.external_id);
+        let held = match again {
+            Some((_, held)) => held,
+            None => match self.store.session_of_origin(origin(source, &session.external_id)).await?
+            {
+                Some(known) => Held::Keys(self.keys(known.id).await?),
+                None => {
+                    done.sessions += 1;
+                    Held::Nothing
+                }
+            },
+        };
+        let is_held = |key: &Option<String>| match (&held, key) {
+            (Held::Keys(keys), Some(key)) => keys.contains(key),
+            (Held::Nothing, _) | (_, None) => false,
+        };
+        let present = session.events.iter().filter(|event| is_held(&event.dedup_key)).count();
+        done.present += present as u64;
+        done.events += (session.events.len() - present) as u64;
+        self.looked_at = Some((session.external_id.clone(), held));
+        Ok(())
+    }
+
+    /// The keys of a session's events.
+    async fn keys(&self, session: SessionId) -> Result<HashSet<String>, StoreError> {
+        let mut keys = HashSet::new();
+        let mut after = 0;
+        loop {
+            let query = EventQuery { after, limit: PageLimit::MAX, ..EventQuery::default() };
+            let events: Vec<Event> = self.store.events(session.clone(), query).await?;
+            let Some(last) = events.last() else {
+                return Ok(keys);
+            };
+            after = last.seq;
+            keys.extend(events.into_iter().filter_map(|event| event.dedup_key));
+        }
+    }
+}
+
+fn origin(source: &str, external_id: &str) -> Origin {
+    Origin { source: source.to_owned(), external_id: external_id.to_owned() }
+}
+
+fn given(agent_id: Option<AgentId>, name: String, created: bool) -> Given {
+    Given { agent_id, name: Some(name), created, ..Given::default() }
+}

@@ -1,0 +1,2 @@
+//! Databases.
+use crate::support as _;

@@ -1,0 +1,11 @@
+//! Imports into the oracle: what becomes of every record, and of what can go wrong.
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
+mod again;
+mod bytes;
+mod cases;
+mod damaged_cases;
+mod database;
+mod database_damage;
+mod places;
+mod support;
