@@ -47,34 +47,6 @@ impl<'a> Target<'a> {
         self.store.agent_of_origin(origin(source, external_id)).await
     }
 
-    /// The session that `agent` goes on in, without its events, if it came from `source`. A dry run
-    /// moves nothing and needs none.
-    pub(crate) async fn active_session(
-        &self,
-        agent: &Agent,
-        source: &str,
-    ) -> Result<Option<SessionImport>, StoreError> {
-        let Some(id) = agent.active_session_id.clone().filter(|_| !self.dry_run) else {
-            return Ok(None);
-        };
-        let session = match self.store.session(id).await {
-            Err(StoreError::NotFound { .. }) => return Ok(None),
-            other => other?,
-        };
-        let (Some(origin), Some(of_agent)) = (session.origin, session.of_agent) else {
-            return Ok(None);
-        };
-        Ok((origin.source == source).then_some(SessionImport {
-            external_id: origin.external_id,
-            cause: of_agent.cause,
-            reset_message: None,
-            inference_session_id: None,
-            created_at: session.created_at,
-            ended_at: None,
-            events: Vec::new(),
-        }))
-    }
-
     /// Gives an agent, or a part of it, to the store.
     pub(crate) async fn give(&mut self, import: AgentImport) -> Result<Given, StoreError> {
         match self.dry_run {

@@ -88,8 +88,6 @@ pub(crate) struct AgentWriter<'a, 's> {
     pub(crate) tally: &'a mut Tally,
     new: Newcomer,
     known: Option<Agent>,
-    /// The session that a known agent goes on in, until it is reached.
-    active: Option<SessionImport>,
     bounds: Bounds,
     now: Timestamp,
     /// The first time that any record says.
@@ -114,13 +112,10 @@ impl<'a, 's> AgentWriter<'a, 's> {
         bounds: Bounds,
         now: Timestamp,
     ) -> Result<Self, Stop> {
-        let (mut known, mut active) = (None, None);
-        if let Some(origin) = &new.agent.origin {
-            known = target.known(&origin.source, &origin.external_id).await?;
-            if let Some(agent) = &known {
-                active = target.active_session(agent, &origin.source).await?;
-            }
-        }
+        let known = match &new.agent.origin {
+            Some(origin) => target.known(&origin.source, &origin.external_id).await?,
+            None => None,
+        };
         // What was dated by an import before is not dated anew by this one.
         let now = known.as_ref().map_or(now, |agent| agent.created_at);
         let time = new.created_at.unwrap_or(now);
@@ -130,7 +125,6 @@ impl<'a, 's> AgentWriter<'a, 's> {
             tally,
             new,
             known,
-            active,
             bounds,
             now,
             first_time: None,
@@ -171,7 +165,6 @@ impl<'a, 's> AgentWriter<'a, 's> {
         if let Some(before) = self.sessions.last_mut() {
             before.ended_at = previous_ends_at;
         }
-        self.active.take_if(|active| active.external_id == session.external_id);
         self.time = session.created_at;
         self.session_records = 0;
         self.sessions.push(session);
@@ -269,9 +262,7 @@ impl<'a, 's> AgentWriter<'a, 's> {
             inference_session_id: session.inference_session_id.clone(),
             ..*session
         });
-        let mut sessions = std::mem::replace(&mut self.sessions, rest.into_iter().collect());
-        // The last one given is the one that goes on: not one that was over long ago.
-        sessions.extend(self.active.clone());
+        let sessions = std::mem::replace(&mut self.sessions, rest.into_iter().collect());
         let import = AgentImport {
             agent: self.new.agent.clone(),
             lifecycle: Lifecycle::Sleeping,

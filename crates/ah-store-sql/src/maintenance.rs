@@ -8,8 +8,17 @@ use crate::SqlStore;
 use crate::sqlite::{CompactReport, DatabaseStats};
 use crate::tx::query_first;
 
-/// The tables people care about.
-const COUNTED: &[&str] = &["sessions", "tasks", "events", "drafts", "repos", "runs", "kv"];
+/// What people care about, and its table.
+const COUNTED: &[(&str, &str)] = &[
+    ("agents", "agent_instances"),
+    ("sessions", "sessions"),
+    ("tasks", "tasks"),
+    ("events", "events"),
+    ("drafts", "drafts"),
+    ("repos", "repos"),
+    ("runs", "runs"),
+    ("kv", "kv"),
+];
 
 impl SqlStore {
     /// Copies the database to the new file `target` while it is in use, and proves the copy sound.
@@ -22,13 +31,13 @@ impl SqlStore {
         self.file()?.stats()
     }
 
-    /// How many rows the main tables hold.
+    /// How many there are of the main nouns.
     pub async fn row_counts(&self) -> Result<Vec<(&'static str, u64)>, StoreError> {
         self.read(|tx, _| {
-            let count = |table: &&'static str| {
+            let count = |(noun, table): &(&'static str, &'static str)| {
                 let sql = format!("SELECT count(*) FROM {table}");
                 let rows = query_first(tx, &sql, &[], |row| row.uint(0))?.unwrap_or(0);
-                Ok((*table, rows))
+                Ok((*noun, rows))
             };
             COUNTED.iter().map(count).collect()
         })
