@@ -68,9 +68,9 @@ impl<'a> RawObject<'a> {
         self.members.iter().rev().find(|member| member.is(name)).copied()
     }
 
-    /// The value of that key as text; half a surrogate pair becomes the replacement character.
+    /// The text of that key, if its value is one.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
-        lossy_text(self.find(name)?.value)
+        exact_text(self.find(name)?.value)
     }
 
     /// Takes the member that [`Self::find`] finds out of the object.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 
 use ah_model::limits::EVENT_DATA_BYTES_MAX;
-use ah_model::{RawJson, to_hex};
+use ah_model::{RawJson, Timestamp, to_hex};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -28,11 +28,14 @@ pub(crate) struct Place<'a> {
     /// The time that was said beside the bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) at: Option<&'a RawJson>,
+    /// When it happened, if that is known.
+    #[serde(skip)]
+    pub(crate) time: Option<Timestamp>,
 }
 
 impl<'a> Place<'a> {
     pub(crate) fn new(file: &'a str, line: Option<u64>, reason: &'a str) -> Self {
-        Self { file, line, reason, kind: None, at: None }
+        Self { file, line, reason, kind: None, at: None, time: None }
     }
 }
 

@@ -16,18 +16,21 @@ use crate::report::Tally;
 use crate::target::Target;
 use crate::unreadable::{self, Parts, Place, UNREADABLE};
 
-/// How much one call to the store may hold. A bound is passed by one record, if that is larger.
+/// How much is held at once, and in one call to the store. A call is over its bound by one record
+/// at most, if that is larger.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     /// Events and sessions.
     pub(crate) records: usize,
     /// Bytes of their payloads.
     pub(crate) bytes: usize,
+    /// Longest file that is read as one JSON value; a longer one is kept raw.
+    pub(crate) json_file_bytes: u64,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { records: 50_000, bytes: 64 * 1024 * 1024 }
+        Self { records: 50_000, bytes: 64 * 1024 * 1024, json_file_bytes: 64 * 1024 * 1024 }
     }
 }
 
@@ -153,7 +156,8 @@ impl<'a, 's> AgentWriter<'a, 's> {
         self.session_records == 0 && message.is_none_or(|message| message.trim().is_empty())
     }
 
-    /// Ends the session before, if there is one, and begins `session`.
+    /// Ends the session before, if there is one, and begins `session`. A session of which no end is
+    /// known ended with its newest record.
     pub(crate) async fn begin(
         &mut self,
         session: SessionImport,
@@ -163,7 +167,7 @@ impl<'a, 's> AgentWriter<'a, 's> {
         self.make_room(bytes).await?;
         // Both are in one call: the end of the one is for the reason that the other begins with.
         if let Some(before) = self.sessions.last_mut() {
-            before.ended_at = previous_ends_at;
+            before.ended_at = Some(previous_ends_at.unwrap_or(self.time));
         }
         self.time = session.created_at;
         self.session_records = 0;
@@ -189,13 +193,14 @@ impl<'a, 's> AgentWriter<'a, 's> {
         Ok(())
     }
 
-    /// Keeps what cannot be read, and says so.
+    /// Keeps what cannot be read, and says so; without a time it gets that of the one before.
     pub(crate) async fn keep_raw<R: Read>(
         &mut self,
         place: &Place<'_>,
         raw: Raw<'_, R>,
         key: &str,
     ) -> Result<(), Stop> {
+        self.time = place.time.unwrap_or(self.time);
         self.tally.kept_raw(place.file, place.line, place.reason);
         match raw {
             Raw::Held(bytes) => match unreadable::whole(place, bytes) {

@@ -52,21 +52,19 @@ impl RawJson {
 
     /// How deep its arrays and objects are nested; 0 for a plain value.
     pub fn depth(&self) -> usize {
-        let (mut depth, mut deepest) = (0_usize, 0);
-        let (mut in_string, mut escaped) = (false, false);
-        for byte in self.as_str().bytes() {
-            if in_string {
-                in_string = escaped || byte != b'"';
-                escaped = !escaped && byte == b'\\';
-                continue;
+        let text = self.as_str();
+        let (mut depth, mut deepest, mut from) = (0_usize, 0, 0);
+        while from < text.len() {
+            let opening = text[from..].find('"').map_or(text.len(), |at| from + at);
+            for byte in text[from..opening].bytes() {
+                match byte {
+                    b'[' | b'{' => depth += 1,
+                    b']' | b'}' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                deepest = deepest.max(depth);
             }
-            match byte {
-                b'"' => in_string = true,
-                b'[' | b'{' => depth += 1,
-                b']' | b'}' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            deepest = deepest.max(depth);
+            from = end_of_string(text, opening);
         }
         deepest
     }

@@ -9,15 +9,12 @@ use super::{history, state};
 use crate::ImportError;
 use crate::agent::{Body, Extras, Found, Leftover};
 use crate::report::Tally;
-use crate::writer::Stop;
+use crate::writer::{Bounds, Stop};
 
 /// The name of the file that says who an agent is.
 pub(super) const DESCRIPTOR: &str = "descriptor.json";
 
 const FILES: [&str; 3] = [DESCRIPTOR, state::FILE, history::FILE];
-
-/// Longest file that is read as one JSON value; a longer one is kept raw.
-const JSON_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// A folder that may hold an agent.
 #[derive(Debug)]
@@ -148,13 +145,19 @@ impl Folder {
     }
 
     /// What is in one of the two files that hold one JSON value.
-    pub(super) fn json_file(&self, file: &str, extras: &mut Extras) -> Result<Found, Stop> {
+    pub(super) fn json_file(
+        &self,
+        file: &str,
+        bounds: Bounds,
+        extras: &mut Extras,
+    ) -> Result<Found, Stop> {
         let Some(bytes) = self.length(file) else {
             return Ok(Found::Nothing("is missing".to_owned()));
         };
         let path = self.path.join(file);
-        if bytes > JSON_FILE_BYTES_MAX {
-            let reason = format!("has {bytes} bytes, at most {JSON_FILE_BYTES_MAX} are allowed");
+        let max = bounds.json_file_bytes;
+        if bytes > max {
+            let reason = format!("has {bytes} bytes, at most {max} are allowed");
             let body = Body::File(path, bytes);
             extras.leftovers.push(Leftover { file: file.to_owned(), reason: reason.clone(), body });
             return Ok(Found::Nothing(reason));

@@ -86,9 +86,9 @@ async fn import_folder(
         return Err(Stop::Agent("came from a Daycare database already".to_owned()));
     }
     let mut extras = Extras::default();
-    let state = State::of(&folder.json_file(state::FILE, &mut extras)?, &mut extras, tally);
+    let state = State::of(&folder.json_file(state::FILE, bounds, &mut extras)?, &mut extras, tally);
     let State { lifecycle, created_at, updated_at, .. } = state;
-    let found = folder.json_file(DESCRIPTOR, &mut extras)?;
+    let found = folder.json_file(DESCRIPTOR, bounds, &mut extras)?;
     let parts = Parts {
         origin: Origin { source: SOURCE.to_owned(), external_id: id.to_owned() },
         identity: Identity::of(DESCRIPTOR, &found, &mut extras, tally),

@@ -38,10 +38,10 @@ fn fresh() -> ModelStore {
     store(&Arc::new(AtomicU32::new(u32::MAX)))
 }
 
-const ALL: Bounds = Bounds { records: usize::MAX, bytes: usize::MAX };
+const ALL: Bounds = Bounds { records: usize::MAX, bytes: usize::MAX, json_file_bytes: u64::MAX };
 
 fn few(records: usize) -> Bounds {
-    Bounds { records, bytes: usize::MAX }
+    Bounds { records, ..ALL }
 }
 
 fn import(store: &dyn Store, dir: &Path, bounds: Bounds) -> Result<ImportReport, ImportError> {
@@ -192,6 +192,24 @@ fn many_sessions_without_records_are_many_calls() {
     import(&whole, dir.path(), ALL).unwrap();
     import(&parts, dir.path(), few(7)).unwrap();
     assert_eq!(kept(&parts), kept(&whole));
+}
+
+#[test]
+fn a_state_that_is_too_long_to_read_is_kept_in_the_last_session() {
+    let dir = dir_of(STATE, history().as_bytes());
+    let store = fresh();
+    let bounds = Bounds { json_file_bytes: 20, ..ALL };
+    let report = import(&store, dir.path(), bounds).unwrap();
+    let what = format!("has {} bytes, at most 20 are allowed", STATE.len());
+    let remarks: Vec<_> = report.details[0].remarks.iter().map(|r| r.what.as_str()).collect();
+    assert_eq!(remarks[0], format!("{what}: the agent sleeps and may do nothing"));
+    assert_eq!(remarks[2], format!("kept raw: {what}"));
+    let last = kept(&store).pop().unwrap();
+    let raw = serde_json::to_string(STATE).unwrap();
+    let data = format!(r#"{{"file":"state.json","reason":"{what}","raw":{raw},"part":1,"of":1}}"#);
+    assert!(last.contains(&data), "{last}");
+    import(&store, dir.path(), bounds).unwrap();
+    assert_eq!(kept(&store).pop().unwrap(), last);
 }
 
 #[test]

@@ -154,7 +154,8 @@ impl Reader<'_> {
     fn others(&mut self) {
         for column in ["created_at", "updated_at"] {
             if self.row.rowid.is_some() && !self.row.cell(column).moment().is_exact() {
-                self.remark(format!("{column}: no whole number of milliseconds"));
+                let value = self.row.cell(column).json();
+                self.remark(format!("{column}: {} is no whole number", value.as_str()));
             }
         }
         let row = self.row;

@@ -55,7 +55,8 @@ impl Database {
         // Where there is a log it must be read, with its locks. Without one SQLite would make one
         // and leave it behind, unless it is told that nobody writes; that is then watched here.
         let seen = (!seen.logged).then_some(seen);
-        let connection = connect(path, seen.is_some()).map_err(foreign)?;
+        let query = if seen.is_some() { "immutable=1" } else { "mode=ro" };
+        let connection = connect(path, query).map_err(foreign)?;
         let settings = "PRAGMA trusted_schema = OFF; PRAGMA query_only = ON; BEGIN";
         connection.execute_batch(settings).map_err(foreign)?;
         Ok(Self { connection, path: path.to_owned(), seen })
@@ -99,13 +100,13 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a foreign file, to which no pragma of ours applies")]
-fn connect(path: &Path, immutable: bool) -> rusqlite::Result<Connection> {
+fn connect(path: &Path, query: &str) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    Connection::open_with_flags(uri(path, immutable), flags)
+    Connection::open_with_flags(uri(path, query), flags)
 }
 
 /// The path as SQLite reads a URI: every byte that may mean something else is escaped.
-fn uri(path: &Path, immutable: bool) -> String {
+fn uri(path: &Path, query: &str) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut uri = "file:".to_owned();
     for byte in path.as_os_str().as_encoded_bytes() {
@@ -116,8 +117,7 @@ fn uri(path: &Path, immutable: bool) -> String {
             _ => uri.push_str(&format!("%{byte:02x}")),
         }
     }
-    uri.push_str(if immutable { "?immutable=1" } else { "?mode=ro" });
-    uri
+    uri + "?" + query
 }
 
 #[cfg(test)]
@@ -126,6 +126,9 @@ mod tests {
 
     #[test]
     fn a_path_is_escaped_in_its_uri() {
-        assert_eq!(uri(Path::new("/a b/%?#é.db"), false), "file:/a%20b/%25%3f%23%c3%a9.db?mode=ro");
+        assert_eq!(
+            uri(Path::new("/a b/%?#é.db"), "mode=ro"),
+            "file:/a%20b/%25%3f%23%c3%a9.db?mode=ro"
+        );
     }
 }

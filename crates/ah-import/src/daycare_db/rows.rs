@@ -169,8 +169,8 @@ impl AgentRow {
 pub(super) struct SessionRow {
     pub(super) rowid: i64,
     pub(super) id: Cell,
-    pub(super) created_at: Moment,
-    pub(super) ended_at: Moment,
+    pub(super) created_at: Cell,
+    pub(super) ended_at: Cell,
 }
 
 /// The texts of a session.
@@ -343,8 +343,8 @@ impl Database {
             Ok(SessionRow {
                 rowid: row.get(0)?,
                 id: cell(row, 1)?,
-                created_at: cell(row, 2)?.moment(),
-                ended_at: cell(row, 3)?.moment(),
+                created_at: cell(row, 2)?,
+                ended_at: cell(row, 3)?,
             })
         })
     }

@@ -57,8 +57,7 @@ impl Import<'_> {
             let time = first.first().and_then(|row| row.at.moment().time());
             let time = time.unwrap_or(writer.time());
             let session = session(format!("orphan:{name}"), number, time);
-            let ended = Some(writer.time());
-            writer.begin(session, ended).await?;
+            writer.begin(session, None).await?;
             self.history(writer, id).await?;
         }
         Ok(())
@@ -73,14 +72,16 @@ impl Import<'_> {
     ) -> Result<(), Stop> {
         let line = u64::try_from(row.rowid).ok();
         let texts = self.database.session_texts(&self.schema, row.rowid)?;
-        let created_at = row.created_at.time().unwrap_or(writer.time());
-        if let Some(time) = row.created_at.time() {
+        let begins = row.created_at.moment();
+        if let Some(time) = begins.time() {
             writer.note_time(time);
         }
-        if !row.created_at.is_exact() {
-            let what = "created_at: no whole number of milliseconds";
+        if !begins.is_exact() {
+            let value = row.created_at.json();
+            let what = format!("created_at: {} is no whole number", value.as_str());
             writer.tally.remark(SESSIONS, line, what);
         }
+        let created_at = begins.time().unwrap_or(writer.time());
         let id = row.id.id().unwrap_or_else(|| format!("row {}", row.rowid));
         let message = texts.reset_message.text();
         let message = message.filter(|text| check_text("", text, PROMPT_BYTES_MAX).is_ok());
@@ -145,10 +146,11 @@ fn with_ends(
     sessions: Vec<SessionRow>,
     updated_at: Option<Timestamp>,
 ) -> Vec<(SessionRow, Option<Timestamp>)> {
-    let begins: Vec<_> = sessions.iter().map(|session| session.created_at.time()).collect();
+    let begins: Vec<_> =
+        sessions.iter().map(|session| session.created_at.moment().time()).collect();
     let ends = |place: usize, session: &SessionRow| {
         let next = begins.get(place + 1).copied().unwrap_or(updated_at);
-        session.ended_at.time().or(next).or(session.created_at.time())
+        session.ended_at.moment().time().or(next).or(session.created_at.moment().time())
     };
     let with_end = |(place, session): (usize, SessionRow)| {
         let end = ends(place, &session);
@@ -205,6 +207,7 @@ async fn record(writer: &mut AgentWriter<'_, '_>, row: HistoryRow) -> Result<(),
             let place = RawPlace {
                 kind: Some(&kind),
                 at: Some(&at),
+                time,
                 ..RawPlace::new(HISTORY, line, &reason)
             };
             writer.keep_raw(&place, Raw::<&[u8]>::Held(&bytes), &key).await

@@ -122,7 +122,7 @@ fn a_folder_or_file_that_may_not_be_read_costs_its_agent() {
     let folder = dir.agent("a01userfull0000000000000");
     let file = dir.agent("a03systemresets000000000").join("state.json");
     for path in [&folder, &file] {
-        fs::set_permissions(path, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o000)).unwrap();
     }
     let report = dir.import(&*store());
     // Who may read everything reads these too.
