@@ -97,8 +97,8 @@ pub(crate) struct AgentWriter<'a, 's> {
     first_time: Option<Timestamp>,
     /// The time of the newest record of the session, or of its beginning.
     time: Timestamp,
-    /// Records of the session that could be read.
-    session_records: u64,
+    /// Whether the session has no record that could be read.
+    without_records: bool,
     sessions: Vec<SessionImport>,
     held_records: usize,
     held_bytes: usize,
@@ -107,7 +107,7 @@ pub(crate) struct AgentWriter<'a, 's> {
 }
 
 impl<'a, 's> AgentWriter<'a, 's> {
-    /// A writer for an agent that is `known` or not; `now` is the time of what has none.
+    /// A writer for `new`; `now` is the time of what has none.
     pub(crate) async fn new(
         target: &'a mut Target<'s>,
         tally: &'a mut Tally,
@@ -122,7 +122,6 @@ impl<'a, 's> AgentWriter<'a, 's> {
         // What was dated by an import before is not dated anew by this one.
         let now = known.as_ref().map_or(now, |agent| agent.created_at);
         let time = new.created_at.unwrap_or(now);
-        let sessions = Vec::new();
         Ok(Self {
             target,
             tally,
@@ -132,8 +131,8 @@ impl<'a, 's> AgentWriter<'a, 's> {
             now,
             first_time: None,
             time,
-            session_records: 0,
-            sessions,
+            without_records: true,
+            sessions: Vec::new(),
             held_records: 0,
             held_bytes: 0,
             in_parts: false,
@@ -150,10 +149,15 @@ impl<'a, 's> AgentWriter<'a, 's> {
         self.first_time.get_or_insert(time);
     }
 
+    /// Notes that the session has a record.
+    pub(crate) fn note_record(&mut self) {
+        self.without_records = false;
+    }
+
     /// Whether nothing was said in the session yet.
     pub(crate) fn session_is_silent(&self) -> bool {
         let message = self.sessions.last().and_then(|session| session.reset_message.as_deref());
-        self.session_records == 0 && message.is_none_or(|message| message.trim().is_empty())
+        self.without_records && message.is_none_or(|message| message.trim().is_empty())
     }
 
     /// Ends the session before, if there is one, and begins `session`. A session of which no end is
@@ -170,7 +174,7 @@ impl<'a, 's> AgentWriter<'a, 's> {
             before.ended_at = Some(previous_ends_at.unwrap_or(self.time));
         }
         self.time = session.created_at;
-        self.session_records = 0;
+        self.without_records = true;
         self.sessions.push(session);
         Ok(())
     }
@@ -185,7 +189,6 @@ impl<'a, 's> AgentWriter<'a, 's> {
     ) -> Result<(), Stop> {
         self.make_room(data.as_str().len()).await?;
         self.time = time.unwrap_or(self.time);
-        self.session_records += u64::from(kind != UNREADABLE);
         if let Some(session) = self.sessions.last_mut() {
             let (kind, ts) = (kind.to_owned(), Some(self.time));
             session.events.push(NewEvent { kind, data, dedup_key: Some(key), ts });

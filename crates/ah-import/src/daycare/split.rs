@@ -80,6 +80,7 @@ impl<'w, 'a, 's> Split<'w, 'a, 's> {
             Entry::Record { kind, at, data } => {
                 let time = self.time_of(number, at);
                 self.ensure_session(time).await?;
+                self.writer.note_record();
                 let key = self.key(fingerprint(bytes));
                 self.writer.push(&kind, data, key, time).await
             }

@@ -71,18 +71,9 @@ impl Import<'_> {
         previous_ends_at: Option<Timestamp>,
     ) -> Result<(), Stop> {
         let line = u64::try_from(row.rowid).ok();
-        let texts = self.database.session_texts(&self.schema, row.rowid)?;
-        let begins = row.created_at.moment();
-        if let Some(time) = begins.time() {
-            writer.note_time(time);
-        }
-        if !begins.is_exact() {
-            let value = row.created_at.json();
-            let what = format!("created_at: {} is no whole number", value.as_str());
-            writer.tally.remark(SESSIONS, line, what);
-        }
-        let created_at = begins.time().unwrap_or(writer.time());
+        let created_at = begin_of(writer, row, line);
         let id = row.id.id().unwrap_or_else(|| format!("row {}", row.rowid));
+        let texts = self.database.session_texts(&self.schema, row.rowid)?;
         let message = texts.reset_message.text();
         let message = message.filter(|text| check_text("", text, PROMPT_BYTES_MAX).is_ok());
         let provider = texts.inference_session_id.text().filter(|id| is_short(id));
@@ -125,6 +116,20 @@ impl Import<'_> {
             }
         }
     }
+}
+
+/// When a session began; what is wrong with the time is remarked.
+fn begin_of(writer: &mut AgentWriter<'_, '_>, row: &SessionRow, line: Option<u64>) -> Timestamp {
+    let begins = row.created_at.moment();
+    if !begins.is_exact() {
+        let value = row.created_at.json();
+        let what = format!("created_at: {} is no whole number", value.as_str());
+        writer.tally.remark(SESSIONS, line, what);
+    }
+    if let Some(time) = begins.time() {
+        writer.note_time(time);
+    }
+    begins.time().unwrap_or(writer.time())
 }
 
 /// A session of which nothing is known but its place.

@@ -124,6 +124,43 @@ fn what_no_agent_can_hold_is_kept_in_its_last_session() {
     check_unchanged(&dir, &*store);
 }
 
+/// The events of a history of these lines beside a state with this context.
+fn with_context(history: &str, context: &str) -> Vec<String> {
+    let dir = DataDir::with_history("a", history);
+    let state = format!(
+        r#"{{"permissions":{{"events":true}},"createdAt":1,"updatedAt":9,"context":{context}}}"#
+    );
+    dir.write("a", "state.json", state);
+    let store = store();
+    dir.import(&*store);
+    check_unchanged(&dir, &*store);
+    let events = all_events(&*store).into_iter();
+    events.map(|event| format!("{} {}", event.kind, event.data.as_str())).collect()
+}
+
+#[test]
+fn the_copy_of_a_context_is_kept_only_where_nothing_else_says_it() {
+    let context = r#"{"messages":[{"role":"user","n":1.0}],"systemPrompt":"s"}"#;
+    let kept = format!("context_copy {context}");
+    for (history, expected) in [
+        ("{\"type\":\"start\",\"at\":1}", vec![kept.as_str()]),
+        ("{\"type\":\"reset\",\"at\":1,\"message\":\" \"}", vec![&kept]),
+        ("{\"type\":\"reset\",\"at\":1,\"by\":2}", vec!["reset {\"by\":2}", &kept]),
+        ("{\"type\":\"reset\",\"at\":1,\"message\":\"m\"}", vec![]),
+        ("{\"type\":\"note\",\"at\":1}", vec!["note {}"]),
+        ("{\"type\":\"note\",\"at\":1}\n{\"type\":\"reset\",\"at\":2}", vec!["note {}", &kept]),
+    ] {
+        assert_eq!(with_context(history, context), expected, "{history}");
+    }
+    assert_eq!(with_context("{\"type\":\"start\"}", r#"{"messages":[]}"#), [""; 0]);
+    let deep = format!("{{\"messages\":{}{}}}", "[".repeat(600), "]".repeat(600));
+    let found = with_context("{\"type\":\"start\"}", &deep);
+    assert!(found[0].starts_with(
+        "unreadable {\"file\":\"state.json\",\"reason\":\"context: invalid data: nested 601 deep"
+    ));
+    assert!(found[0].contains(&"[".repeat(600)));
+}
+
 #[test]
 fn remarks_are_counted_beyond_a_hundred() {
     let dir = DataDir::with_history("a", "broken\n".repeat(150));
