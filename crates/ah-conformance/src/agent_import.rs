@@ -207,7 +207,7 @@ pub async fn a_known_agent_takes_newer_state_and_no_older(h: &mut dyn Harness) {
     newer.agent.tokens = json("[2]");
     newer.agent.stats = json(r#"{"s":3}"#);
     newer.agent.metadata = json(r#"{"m":4}"#);
-    newer.agent.model = Some("stays unsaid".to_owned());
+    newer.agent.model = Some("newer".to_owned());
     newer.agent.name = "other".to_owned();
     newer.agent.id = Some(agent_id("other"));
     newer.lifecycle = Lifecycle::Sleeping;
@@ -223,6 +223,7 @@ pub async fn a_known_agent_takes_newer_state_and_no_older(h: &mut dyn Harness) {
         tokens: json("[2]"),
         stats: json(r#"{"s":3}"#),
         metadata: json(r#"{"m":4}"#),
+        model: Some("newer".to_owned()),
         lifecycle: Lifecycle::Sleeping,
         revision: 2,
         updated_at: time(61),

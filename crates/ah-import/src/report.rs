@@ -40,8 +40,10 @@ pub struct Counts {
     pub updated: u64,
     /// Here before, with nothing new.
     pub unchanged: u64,
-    /// Not taken, each for the reason its report gives.
+    /// Not taken because there is nothing to take; its report gives the reason.
     pub skipped: u64,
+    /// Not taken, or not to its end, because it could not be read or stored.
+    pub failed: u64,
 }
 
 /// Records by what became of them.
@@ -70,6 +72,7 @@ impl Counts {
             Outcome::Updated => self.updated += 1,
             Outcome::Unchanged => self.unchanged += 1,
             Outcome::Skipped => self.skipped += 1,
+            Outcome::Failed => self.failed += 1,
         }
     }
 }
@@ -93,13 +96,13 @@ pub struct AgentReport {
     pub id: String,
     /// The folder or database it is in.
     pub path: String,
-    /// The name it has here; its id there when it was skipped.
+    /// The name it has here; its id there when it was not taken.
     pub name: String,
     /// Its id here, when it has one.
     pub agent_id: Option<AgentId>,
     /// What became of it.
     pub outcome: Outcome,
-    /// Why it was skipped.
+    /// Why it was skipped or failed.
     pub reason: Option<String>,
     /// Sessions that were new.
     pub sessions: u64,
@@ -125,8 +128,10 @@ pub enum Outcome {
     Updated,
     /// It was here, and nothing was new.
     Unchanged,
-    /// It was not taken, or not to its end.
+    /// There was nothing to take.
     Skipped,
+    /// It could not be read or stored, or not to its end.
+    Failed,
 }
 
 /// A thing that was not taken as it stood.
@@ -233,6 +238,7 @@ impl ImportReport {
         let Tally { mut records, remarks, more_remarks, given, .. } = tally;
         let (outcome, reason) = match became {
             Became::Skipped(reason) => (Outcome::Skipped, Some(reason)),
+            Became::Failed(reason) => (Outcome::Failed, Some(reason)),
             Became::Taken { changed } => (given.outcome(changed), None),
         };
         (records.imported, records.present) = (given.events, given.present);
@@ -260,6 +266,8 @@ impl ImportReport {
 pub(crate) enum Became {
     /// It was taken to its end; whether its state is another than before.
     Taken { changed: bool },
-    /// It was not, for this reason.
+    /// There was nothing to take, for this reason.
     Skipped(String),
+    /// It could not be taken, for this reason.
+    Failed(String),
 }

@@ -37,8 +37,10 @@ impl Default for Bounds {
 /// Why an agent is not taken to its end.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// This one cannot be taken, the others can.
+    /// There is nothing to take, or it must not be taken.
     Agent(String),
+    /// This one could not be read or stored, the others may.
+    Failed(String),
     /// Nothing more can be taken.
     Import(ImportError),
 }
@@ -48,7 +50,7 @@ impl From<StoreError> for Stop {
         match error {
             // What the store says about this agent says nothing about the others.
             StoreError::Invalid(_) | StoreError::Conflict { .. } | StoreError::Corrupt { .. } => {
-                Self::Agent(error.to_string())
+                Self::Failed(error.to_string())
             }
             StoreError::NotFound { .. }
             | StoreError::Unsupported { .. }
@@ -64,7 +66,7 @@ impl From<StoreError> for Stop {
 impl Stop {
     /// A file that cannot be read costs its agent.
     pub(crate) fn io(file: &str, error: &io::Error) -> Self {
-        Self::Agent(format!("cannot read {file}: {error}"))
+        Self::Failed(format!("cannot read {file}: {error}"))
     }
 }
 

@@ -317,11 +317,15 @@ impl Agent {
         if import.updated_at <= self.updated_at || self.lifecycle == Lifecycle::Dead {
             return Ok(());
         }
+        self.agent_type.clone_from(&import.agent.agent_type);
         self.descriptor = import.agent.settled_descriptor()?;
         self.permissions.clone_from(&import.agent.permissions);
         self.tokens.clone_from(&import.agent.tokens);
         self.stats.clone_from(&import.agent.stats);
         self.metadata.clone_from(&import.agent.metadata);
+        if import.agent.model.is_some() {
+            self.model.clone_from(&import.agent.model);
+        }
         self.lifecycle = import.lifecycle;
         self.changed(import.updated_at);
         Ok(())

@@ -420,6 +420,9 @@ impl Session {
         if self.last_seq > 0 && self.status == SessionStatus::Created {
             self.status = SessionStatus::Running;
         }
+        if self.details.inference_session_id.is_none() {
+            self.details.inference_session_id.clone_from(&import.inference_session_id);
+        }
         self.touch(import.last_activity_at());
         if let Some(ended_at) = import.ended_at {
             self.close(reason, ended_at);

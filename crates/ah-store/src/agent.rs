@@ -72,11 +72,11 @@ pub trait Agents {
     /// Brings in an agent of another store with sessions and events, all or nothing. Doing it again
     /// adds only what is new.
     ///
-    /// A known agent (by its origin) takes newer descriptor, permissions, tokens, stats, metadata and
-    /// lifecycle, unless it is dead here. Sessions are known by their external id and get the
-    /// agent's next numbers; events by their keys. A session that is given an end gets it. The last
-    /// session becomes the active one, unless that would be a step back or the agent has gone on
-    /// here, in a session that came from nowhere: then it ends. An id or name that another agent has is replaced: a fresh id, a name with
-    /// a number behind it.
+    /// A known agent (by its origin) takes newer state (all but its name and kind), unless it is
+    /// dead here. Sessions are known by their external id and get the agent's next numbers; events
+    /// by their keys. A session that is given an end gets it. The last session becomes the active
+    /// one, unless that would be a step back or the agent has gone on here, in a session that came
+    /// from nowhere: then it ends. An id or name that another agent has is replaced: a fresh id, a
+    /// name with a number behind it.
     async fn import_agent(&self, import: AgentImport) -> Result<AgentImported, StoreError>;
 }

@@ -112,7 +112,8 @@ impl Rows {
         }
         if agent.lifecycle == Lifecycle::Dead {
             let active = agent.active_session_id.clone().unwrap();
-            self.row_mut(&active)?.close(RETIRED, import.updated_at);
+            let dying = self.row_mut(&active)?;
+            dying.close(RETIRED, import.updated_at.max(dying.last_activity_at));
         }
         self.agents.insert(agent.id.clone(), agent.clone());
         Ok(())

@@ -23,6 +23,8 @@ pub(super) struct Folder {
     pub(super) path: PathBuf,
     /// Why it is not looked into, if it is not.
     refused: Option<String>,
+    /// A symbolic link, which is not followed: it may lead anywhere.
+    is_link: bool,
     /// The length of each of [`FILES`] that is there.
     files: [Option<u64>; 3],
     /// What else is in it.
@@ -62,7 +64,7 @@ pub(super) fn folders(dir: &Path, tally: &mut Tally) -> Result<Vec<Folder>, Impo
             found.push(Folder::look_into(&entry));
         } else if kind.is_symlink() && entry.path().is_dir() {
             let mut folder = Folder::empty(&entry);
-            folder.refused = Some("is a symbolic link and not followed".to_owned());
+            folder.is_link = true;
             found.push(folder);
         } else {
             tally.remark(&entry.file_name().to_string_lossy(), None, "not a folder, left alone");
@@ -84,7 +86,7 @@ fn entries(dir: &Path) -> io::Result<Vec<DirEntry>> {
 impl Folder {
     fn empty(entry: &DirEntry) -> Self {
         let (name, path) = (entry.file_name(), entry.path());
-        Self { name, path, refused: None, files: [None; 3], others: Vec::new() }
+        Self { name, path, refused: None, is_link: false, files: [None; 3], others: Vec::new() }
     }
 
     fn look_into(entry: &DirEntry) -> Self {
@@ -127,12 +129,15 @@ impl Folder {
     /// Its name as an id, or why it cannot be taken.
     pub(super) fn id(&self) -> Result<&str, Stop> {
         if let Some(reason) = &self.refused {
-            return Err(Stop::Agent(reason.clone()));
+            return Err(Stop::Failed(reason.clone()));
+        }
+        if self.is_link {
+            return Err(Stop::Agent("is a symbolic link and not followed".to_owned()));
         }
         let name = self.name.to_str();
-        let name = name.ok_or_else(|| Stop::Agent("its name is not UTF-8".to_owned()))?;
+        let name = name.ok_or_else(|| Stop::Failed("its name is not UTF-8".to_owned()))?;
         match name.trim().is_empty() {
-            true => Err(Stop::Agent("its name is blank".to_owned())),
+            true => Err(Stop::Failed("its name is blank".to_owned())),
             false => Ok(name),
         }
     }

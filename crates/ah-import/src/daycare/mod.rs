@@ -59,6 +59,7 @@ pub(crate) async fn import(
         let became = match result {
             Ok(changed) => Became::Taken { changed },
             Err(Stop::Agent(reason)) => Became::Skipped(reason),
+            Err(Stop::Failed(reason)) => Became::Failed(reason),
             Err(Stop::Import(error)) => return Err(error),
         };
         let name = folder.name.to_string_lossy();

@@ -25,7 +25,7 @@ impl Import<'_> {
         tally: &mut Tally,
     ) -> Result<bool, Stop> {
         if id.is_empty() {
-            return Err(Stop::Agent("has no id, so that no session can be its".to_owned()));
+            return Err(Stop::Failed("has no id, so that no session can be its".to_owned()));
         }
         if target.known(daycare::SOURCE, id).await?.is_some() {
             return Err(Stop::Agent("came from Daycare's files already".to_owned()));

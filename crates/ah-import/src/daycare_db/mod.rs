@@ -82,6 +82,7 @@ pub(crate) async fn import(
         let became = match import.agent(&mut target, &row, &id, &place, &mut tally).await {
             Ok(changed) => Became::Taken { changed },
             Err(Stop::Agent(reason)) => Became::Skipped(reason),
+            Err(Stop::Failed(reason)) => Became::Failed(reason),
             Err(Stop::Import(error)) => return Err(error),
         };
         let bytes = tally.bytes;

@@ -106,7 +106,7 @@ fn an_agent_without_sessions_or_without_an_id_is_named() {
     DaycareDb::new(&format!("{SCHEMA}{rows}")).check(
         r##"
 markers 0, untimed 0, blank 0
- skipped: has no id, so that no session can be its; sessions 0, records 0, present 0, raw 0
+ failed: has no id, so that no session can be its; sessions 0, records 0, present 0, raw 0
 b imported; sessions 1, records 0, present 0, raw 0
   sessions: none of this agent: one without records
 agent b id same from daycare-db b: user active 1..2

@@ -103,10 +103,10 @@ fn a_file_that_cannot_be_read_costs_its_agent_and_comes_in_the_next_run() {
     assert_eq!(
         told(&report),
         "markers 1, untimed 0, blank 0\n\
-         a01userfull0000000000000 skipped: cannot read history.jsonl: Is a directory (os error 21); \
+         a01userfull0000000000000 failed: cannot read history.jsonl: Is a directory (os error 21); \
          sessions 0, records 0, present 0, raw 0\n\
          a02onlystart000000000000 imported; sessions 1, records 0, present 0, raw 0\n\
-         a03systemresets000000000 skipped: cannot read descriptor.json: No such file or directory \
+         a03systemresets000000000 failed: cannot read descriptor.json: No such file or directory \
          (os error 2); sessions 0, records 0, present 0, raw 0"
     );
     fs::remove_dir(first.join("history.jsonl")).unwrap();
@@ -127,7 +127,7 @@ fn a_folder_or_file_that_may_not_be_read_costs_its_agent() {
     let report = dir.import(&*store());
     // Who may read everything reads these too.
     let refused = fs::read_dir(&folder).is_err();
-    assert_eq!(report.agents.skipped, if refused { 2 } else { 0 });
+    assert_eq!(report.agents.failed, if refused { 2 } else { 0 });
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
 }
 

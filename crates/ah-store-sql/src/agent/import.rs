@@ -75,6 +75,8 @@ fn free_id(
     }
 }
 
+const SET_INFERENCE: &str = "UPDATE sessions SET inference_session_id = $1 WHERE id = $2";
+
 struct Work<'a> {
     import: &'a AgentImport,
     source: &'a str,
@@ -104,6 +106,11 @@ impl Work<'_> {
             self.done.present += appended.duplicates;
         }
         session.last_seq = session::last_seq(tx, &session.id)?;
+        if let (None, Some(id)) =
+            (&session.details.inference_session_id, &given.inference_session_id)
+        {
+            tx.execute(SET_INFERENCE, &[id.into(), session.id.as_str().into()])?;
+        }
         session.follow_import(given, self.import.end_reason(place));
         session::save_status(tx, &session)?;
         Ok(session.id)
@@ -162,7 +169,8 @@ impl Work<'_> {
             last.close(IMPORTED, at);
         }
         if self.agent.lifecycle == Lifecycle::Dead {
-            active.as_mut().unwrap_or(&mut last).close(RETIRED, self.import.updated_at);
+            let dying = active.as_mut().unwrap_or(&mut last);
+            dying.close(RETIRED, self.import.updated_at.max(dying.last_activity_at));
         }
         active.map_or(Ok(()), |active| session::save_status(tx, &active))?;
         session::save_status(tx, &last)

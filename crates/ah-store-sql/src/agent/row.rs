@@ -83,7 +83,7 @@ pub(super) fn insert(tx: &mut dyn Tx, agent: &Agent) -> Result<(), StoreError> {
 
 const SAVE: &str = "UPDATE agent_instances SET descriptor = $1, permissions = $2, tokens = $3, \
     stats = $4, metadata = $5, lifecycle = $6, model = $7, session_count = $8, revision = $9, \
-    updated_at = $10, active_session_id = $11 WHERE id = $12";
+    updated_at = $10, active_session_id = $11, type = $12 WHERE id = $13";
 
 /// Writes what can change, except the totals: those belong to appends.
 pub(super) fn save(tx: &mut dyn Tx, agent: &Agent) -> Result<(), StoreError> {
@@ -99,6 +99,7 @@ pub(super) fn save(tx: &mut dyn Tx, agent: &Agent) -> Result<(), StoreError> {
         agent.revision.into(),
         agent.updated_at.into(),
         agent.active_session_id.as_ref().map(|id| id.as_str()).into(),
+        agent.agent_type.as_str().into(),
         agent.id.as_str().into(),
     ];
     tx.execute(SAVE, &params).map(drop)

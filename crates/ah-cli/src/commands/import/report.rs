@@ -9,15 +9,15 @@ use crate::output::{counted, fields, printable};
 /// How many remarks of one agent are shown, unless all are asked for.
 const REMARKS: usize = 10;
 
-/// Prints the report; an agent that was not taken makes the command fail.
+/// Prints the report; an agent that could not be taken makes the command fail.
 pub(super) fn print(app: &App, report: &ImportReport, verbose: bool) -> Result<(), CommandError> {
     let remarks_max = if verbose { usize::MAX } else { REMARKS };
     app.output.result(report, |report| human(report, remarks_max))?;
-    match report.agents.skipped {
+    match report.agents.failed {
         0 => Ok(()),
-        skipped => {
+        failed => {
             let found = report.agents.found;
-            let message = format!("{skipped} of {found} agents could not be taken");
+            let message = format!("{failed} of {found} agents could not be taken");
             Err(CommandError::new(Exit::Failed, message)
                 .hint("the report says why; the next import takes what can be read then"))
         }
@@ -41,6 +41,7 @@ fn human(report: &ImportReport, remarks_max: usize) -> String {
                 (agents.updated, "updated"),
                 (agents.unchanged, "unchanged"),
                 (agents.skipped, "skipped"),
+                (agents.failed, "failed"),
             ]),
         ),
         ("new sessions", report.sessions.to_string()),
@@ -94,6 +95,7 @@ fn outcome(outcome: Outcome) -> &'static str {
         Outcome::Updated => "updated",
         Outcome::Unchanged => "unchanged",
         Outcome::Skipped => "skipped",
+        Outcome::Failed => "failed",
     }
 }
 
