@@ -2,7 +2,7 @@
 //! byte: numbers, escapes, the order of keys, and keys that stand there twice.
 
 use ah_model::limits::PROMPT_BYTES_MAX;
-use ah_model::{JsonText, RawJson, Timestamp};
+use ah_model::{JsonText, RawJson, Timestamp, end_of_string};
 
 /// One `"key":value`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,24 +36,22 @@ impl<'a> RawObject<'a> {
         let inner = json.as_str().strip_prefix('{')?.strip_suffix('}')?;
         let mut members = Vec::new();
         let (mut start, mut colon, mut depth) = (0, None, 0_usize);
-        let (mut in_string, mut escaped) = (false, false);
-        for (at, byte) in inner.bytes().enumerate() {
-            if in_string {
-                in_string = escaped || byte != b'"';
-                escaped = !escaped && byte == b'\\';
-                continue;
-            }
-            match byte {
-                b'"' => in_string = true,
-                b'[' | b'{' => depth += 1,
-                b']' | b'}' => depth = depth.saturating_sub(1),
-                b':' if depth == 0 => colon = Some(at),
-                b',' if depth == 0 => {
-                    members.extend(member(inner, start, colon, at));
-                    start = at + 1;
+        let mut from = 0;
+        while from < inner.len() {
+            let opening = inner[from..].find('"').map_or(inner.len(), |at| from + at);
+            for (at, byte) in (from..).zip(inner[from..opening].bytes()) {
+                match byte {
+                    b'[' | b'{' => depth += 1,
+                    b']' | b'}' => depth = depth.saturating_sub(1),
+                    b':' if depth == 0 => colon = Some(at),
+                    b',' if depth == 0 => {
+                        members.extend(member(inner, start, colon, at));
+                        start = at + 1;
+                    }
+                    _ => {}
                 }
-                _ => {}
             }
+            from = end_of_string(inner, opening);
         }
         members.extend(member(inner, start, colon, inner.len()));
         Some(Self { members })

@@ -386,12 +386,16 @@ impl<'a> Builder<'a> {
     fn rlm(&mut self, event: &Event, id: String, step: &Rlm) {
         let of_call = |rlm: &OpenRlm| rlm.tool_call_id == id;
         match step {
-            Rlm::Start => self.rlms.push(OpenRlm {
-                tool_call_id: id,
-                session_id: event.session_id.clone(),
-                seq: event.seq,
-                resume_seq: None,
-            }),
+            Rlm::Start => {
+                // Starting over gives up what was begun for the same call.
+                self.rlms.retain(|rlm| !of_call(rlm));
+                self.rlms.push(OpenRlm {
+                    tool_call_id: id,
+                    session_id: event.session_id.clone(),
+                    seq: event.seq,
+                    resume_seq: None,
+                });
+            }
             Rlm::ToolCall { resumable: true } => {
                 if let Some(rlm) = self.rlms.iter_mut().rfind(|rlm| of_call(rlm)) {
                     rlm.resume_seq = Some(event.seq);

@@ -131,9 +131,9 @@ fn without_white_space(text: &str) -> Option<String> {
     kept
 }
 
-/// The place behind the string that opens at `opening`. Searching for quotes is many times faster
-/// than looking at every byte, and most of a payload is in strings.
-fn end_of_string(text: &str, opening: usize) -> usize {
+/// The place behind the JSON string that opens at `opening`. Searching for quotes is many times
+/// faster than looking at every byte, and most of a payload is in strings.
+pub fn end_of_string(text: &str, opening: usize) -> usize {
     let mut from = opening + 1;
     while let Some(at) = text.get(from..).and_then(|rest| rest.find('"')) {
         let quote = from + at;
