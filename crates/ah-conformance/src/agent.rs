@@ -25,6 +25,20 @@ fn begun(h: &dyn Harness, new: &NewAgent, repo_id: i64) -> (Agent, Session) {
     (agent, Session { of_agent, ..session })
 }
 
+pub async fn a_name_and_an_id_are_never_those_of_two_agents(h: &mut dyn Harness) {
+    create_agent(h, "a").await;
+    let known = NewAgent { id: Some(agent_id("x1")), ..new_agent("b") };
+    h.store().create_agent(known).await.unwrap();
+    let before = everything(h).await;
+    let named = NewAgent { id: Some(agent_id("x2")), ..new_agent("x1") };
+    let refused = h.store().create_agent(named).await.unwrap_err();
+    assert_eq!(refused.to_string(), "agent x1: is the id of another agent");
+    let known = NewAgent { id: Some(agent_id("b")), ..new_agent("c") };
+    let refused = h.store().create_agent(known).await.unwrap_err();
+    assert_eq!(refused.to_string(), "agent b: is the name of another agent");
+    assert_eq!(everything(h).await, before);
+}
+
 pub async fn an_agent_is_kept_with_all_it_was_given_and_its_first_session(h: &mut dyn Harness) {
     for new in [new_agent("plain"), full_agent("Full.1_x-")] {
         let made = h.store().create_agent(new.clone()).await.unwrap();
@@ -217,7 +231,7 @@ pub async fn an_unknown_agent_is_not_found_by_any_verb(h: &mut dyn Harness) {
     assert_eq!(refusal(store.set_agent_lifecycle(id(), Lifecycle::Dead).await), missing);
     let reset = Renewal::new(Beginning::Reset { message: None });
     assert_eq!(refusal(store.renew_agent(id(), reset).await), missing);
-    assert_eq!(refusal(store.append_to_agent(id(), vec![note("0")]).await), missing);
+    assert_eq!(refusal(store.append_to_agent(id(), None, vec![note("0")]).await), missing);
     assert_eq!(refusal(store.agent_sessions(id(), Order::Oldest, all()).await), missing);
 }
 
@@ -516,7 +530,7 @@ pub async fn a_dead_agent_changes_no_more_and_stays_listed(h: &mut dyn Harness) 
     }
     let reset = Renewal::new(Beginning::Reset { message: None });
     says(store.renew_agent(id(), reset).await.unwrap_err());
-    says(store.append_to_agent(id(), vec![note("0")]).await.unwrap_err());
+    says(store.append_to_agent(id(), None, vec![note("0")]).await.unwrap_err());
     assert_eq!(everything(h).await, before);
     assert_eq!(names(h, AgentFilter::default()).await, ["a"]);
     let again = store.create_agent(new_agent("a")).await;

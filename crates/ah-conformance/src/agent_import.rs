@@ -237,12 +237,14 @@ pub async fn a_known_agent_takes_newer_state_and_no_older(h: &mut dyn Harness) {
 pub async fn a_taken_name_gets_a_number_behind_it(h: &mut dyn Harness) {
     create_agent(h, "MIRA").await;
     create_agent(h, "Mira-2").await;
-    let answer = bring(h, &import("mira")).await.unwrap();
-    let expected = AgentImported { name: "mira-3".to_owned(), ..done("mira", true, [2, 4, 0]) };
+    let mut known = import("mira");
+    known.agent.id = Some(agent_id("m1"));
+    let answer = bring(h, &known).await.unwrap();
+    let expected = AgentImported { name: "mira-3".to_owned(), ..done("m1", true, [2, 4, 0]) };
     assert_eq!(answer, expected);
-    assert_eq!(agent(h, "mira").await.name, "mira-3");
+    assert_eq!(agent(h, "m1").await.name, "mira-3");
     let again = AgentImported { created: false, sessions: 0, events: 0, present: 4, ..expected };
-    assert_eq!(bring(h, &import("mira")).await.unwrap(), again);
+    assert_eq!(bring(h, &known).await.unwrap(), again);
 
     let long = "x".repeat(limits::AGENT_NAME_BYTES_MAX);
     create_agent(h, &long).await;

@@ -53,7 +53,7 @@ pub async fn the_first_event_begins_the_session_and_no_other_does(h: &mut dyn Ha
     h.clock().advance_ms(5);
     let now = h.clock().now();
     let batch = vec![keyed("1", "k"), note("2")];
-    let appended = h.store().append_to_agent(agent_id("a"), batch.clone()).await.unwrap();
+    let appended = h.store().append_to_agent(agent_id("a"), None, batch.clone()).await.unwrap();
     let session_id = id("a-1");
     let answer = Appended { session_id, first_seq: 1, last_seq: 2, appended: 2, duplicates: 0 };
     assert_eq!(appended, answer);
@@ -65,7 +65,8 @@ pub async fn the_first_event_begins_the_session_and_no_other_does(h: &mut dyn Ha
     assert_eq!(events.iter().map(|event| event.data.as_str()).collect::<Vec<_>>(), ["1", "2"]);
 
     h.clock().advance_ms(5);
-    let again = h.store().append_to_agent(agent_id("a"), vec![keyed("1", "k")]).await.unwrap();
+    let again =
+        h.store().append_to_agent(agent_id("a"), None, vec![keyed("1", "k")]).await.unwrap();
     assert_eq!((again.appended, again.duplicates, again.last_seq), (0, 1, 1));
     assert_eq!(session(h, "a-1").await, expected, "a duplicate is no activity");
     tell(h, "a", note("3")).await;
@@ -106,7 +107,7 @@ pub async fn bad_batches_for_an_agent_are_refused_whole(h: &mut dyn Harness) {
     create_agent(h, "a").await;
     let before = everything(h).await;
     let store = h.store();
-    let tell = |events: Vec<NewEvent>| store.append_to_agent(agent_id("a"), events);
+    let tell = |events: Vec<NewEvent>| store.append_to_agent(agent_id("a"), None, events);
     assert_eq!(refusal(tell(vec![]).await), "invalid number of events");
     let bad = NewEvent { kind: String::new(), ..note("2") };
     assert_eq!(refusal(tell(vec![note("1"), bad]).await), "invalid type");
@@ -117,7 +118,7 @@ pub async fn a_reset_ends_the_session_and_begins_the_next_with_its_message(h: &m
     let full = full_agent("Full");
     let agent_id = full.id.clone().unwrap();
     h.store().create_agent(full).await.unwrap();
-    h.store().append_to_agent(agent_id.clone(), vec![note("1")]).await.unwrap();
+    h.store().append_to_agent(agent_id.clone(), None, vec![note("1")]).await.unwrap();
     let (before, old) =
         (h.store().agent(agent_id.clone()).await.unwrap(), session(h, "Full-1").await);
     h.clock().advance_ms(1_000);
@@ -393,7 +394,7 @@ pub async fn appends_racing_with_resets_land_once_in_a_session_that_was_active(
             }
             _ => {
                 let event = note(&format!("[{thread},{n}]"));
-                Some(block_on(store.append_to_agent(agent_id("a"), vec![event])).unwrap())
+                Some(block_on(store.append_to_agent(agent_id("a"), None, vec![event])).unwrap())
             }
         };
         (0..APPENDS).filter_map(one).collect::<Vec<_>>()
@@ -454,7 +455,7 @@ pub async fn racing_appends_lose_no_usage_of_their_agent(h: &mut dyn Harness) {
     race(h, 8, |store, thread| {
         for _ in 0..10 {
             let batch = vec![spent(1, thread), spent(1, thread)];
-            block_on(store.append_to_agent(agent_id("a"), batch)).unwrap();
+            block_on(store.append_to_agent(agent_id("a"), None, batch)).unwrap();
         }
     });
     let total = usage(160, 2 * 10 * (0..8).sum::<u64>());
@@ -474,6 +475,36 @@ pub async fn a_deleted_session_takes_its_cost_with_it_and_brings_it_back_once(h:
     assert_eq!(agent(h, "a").await.usage, usage(100, 0));
     import_session(&*h.store(), &mut document.as_slice(), &mut |_| ()).await.unwrap();
     assert_eq!((agent(h, "a").await, sessions_of(h, "a").await), before);
+}
+
+pub async fn a_session_that_comes_back_to_an_agent_that_went_on_has_ended(h: &mut dyn Harness) {
+    create_agent(h, "a").await;
+    tell(h, "a", note("1")).await;
+    let mut document = Vec::new();
+    export_session(&*h.store(), &id("a-1"), &mut document).await.unwrap();
+    renew(h, "a", reset("on"), "a-2").await;
+    h.store().delete_session(id("a-1")).await.unwrap();
+    import_session(&*h.store(), &mut document.as_slice(), &mut |_| ()).await.unwrap();
+    let back = session(h, "a-1").await;
+    assert_eq!(back.of_agent, place("a", 1, Cause::Created));
+    assert_eq!(
+        (back.status, back.exit.reason.as_deref()),
+        (SessionStatus::Succeeded, Some("import"))
+    );
+    assert_eq!(agent(h, "a").await.active_session_id, Some(id("a-2")));
+}
+
+pub async fn an_append_that_expects_another_session_is_a_conflict(h: &mut dyn Harness) {
+    create_agent(h, "a").await;
+    renew(h, "a", reset("on"), "a-2").await;
+    let store = h.store();
+    let tell =
+        |expected: &str| store.append_to_agent(agent_id("a"), Some(id(expected)), vec![note("1")]);
+    let refused = tell("a-1").await.unwrap_err();
+    let said = "agent a: goes on in session a-2, a-1 was expected";
+    assert_eq!(refused.to_string(), said);
+    assert_eq!(tell("a-2").await.unwrap().session_id, id("a-2"));
+    assert_eq!(session(h, "a-1").await.last_seq, 0);
 }
 
 pub async fn the_active_session_of_an_agent_cannot_be_deleted(h: &mut dyn Harness) {

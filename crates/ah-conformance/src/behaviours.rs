@@ -11,6 +11,7 @@ macro_rules! conformance {
         $crate::stamp! {
             $make;
             agent {
+                a_name_and_an_id_are_never_those_of_two_agents,
                 an_agent_is_kept_with_all_it_was_given_and_its_first_session,
                 an_agent_gets_an_id_that_sorts_by_its_creation,
                 agents_of_every_type_keep_their_descriptor,
@@ -81,6 +82,8 @@ macro_rules! conformance {
                 usage_is_summed_for_each_session_and_for_the_agent,
                 racing_appends_lose_no_usage_of_their_agent,
                 a_deleted_session_takes_its_cost_with_it_and_brings_it_back_once,
+                a_session_that_comes_back_to_an_agent_that_went_on_has_ended,
+                an_append_that_expects_another_session_is_a_conflict,
                 the_active_session_of_an_agent_cannot_be_deleted,
                 an_earlier_session_can_be_deleted_and_its_number_is_not_given_again,
                 a_fork_that_is_no_renewal_belongs_to_no_agent,
@@ -107,6 +110,8 @@ macro_rules! conformance {
                 calls_that_share_an_id_are_each_repaired_once,
                 nothing_open_is_nothing_to_repair,
                 a_fork_is_repaired_in_its_own_log,
+                a_chain_of_forks_beyond_reading_is_left_out_not_refused,
+                a_turn_of_thousands_of_calls_is_repaired,
                 a_restored_agent_is_repaired_where_it_goes_on,
                 the_dead_are_not_loaded_and_the_sleeping_apart,
                 more_agents_than_a_page_are_loaded,

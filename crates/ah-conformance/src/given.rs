@@ -197,7 +197,7 @@ pub(crate) async fn renew(h: &dyn Harness, name: &str, how: Beginning, session: 
 
 /// Appends to the session the agent goes on in, and returns that session's id.
 pub(crate) async fn tell(h: &dyn Harness, name: &str, event: NewEvent) -> SessionId {
-    let appended = h.store().append_to_agent(agent_id(name), vec![event]).await;
+    let appended = h.store().append_to_agent(agent_id(name), None, vec![event]).await;
     appended.unwrap().session_id
 }
 

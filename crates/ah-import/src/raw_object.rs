@@ -2,59 +2,18 @@
 //! byte: numbers, escapes, the order of keys, and keys that stand there twice.
 
 use ah_model::limits::PROMPT_BYTES_MAX;
-use ah_model::{JsonText, RawJson, Timestamp, end_of_string};
-
-/// One `"key":value`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Member<'a> {
-    /// The key with its quotes.
-    key: &'a str,
-    /// The value.
-    pub(crate) value: &'a str,
-}
-
-impl Member<'_> {
-    /// Whether `name` is the key, however that is spelled.
-    pub(crate) fn is(&self, name: &str) -> bool {
-        match self.key.contains('\\') {
-            false => self.key.trim_matches('"') == name,
-            true => serde_json::from_str::<String>(self.key).is_ok_and(|key| key == name),
-        }
-    }
-}
+use ah_model::{JsonMember, JsonText, RawJson, Timestamp};
 
 /// An object, member by member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RawObject<'a> {
-    members: Vec<Member<'a>>,
+    members: Vec<JsonMember<'a>>,
 }
 
 impl<'a> RawObject<'a> {
     /// The members of `json`, or nothing when it is no object.
     pub(crate) fn of(json: &'a RawJson) -> Option<Self> {
-        // A RawJson is one valid value without white space, so counting brackets is enough.
-        let inner = json.as_str().strip_prefix('{')?.strip_suffix('}')?;
-        let mut members = Vec::new();
-        let (mut start, mut colon, mut depth) = (0, None, 0_usize);
-        let mut from = 0;
-        while from < inner.len() {
-            let opening = inner[from..].find('"').map_or(inner.len(), |at| from + at);
-            for (at, byte) in (from..).zip(inner[from..opening].bytes()) {
-                match byte {
-                    b'[' | b'{' => depth += 1,
-                    b']' | b'}' => depth = depth.saturating_sub(1),
-                    b':' if depth == 0 => colon = Some(at),
-                    b',' if depth == 0 => {
-                        members.extend(member(inner, start, colon, at));
-                        start = at + 1;
-                    }
-                    _ => {}
-                }
-            }
-            from = end_of_string(inner, opening);
-        }
-        members.extend(member(inner, start, colon, inner.len()));
-        Some(Self { members })
+        json.slice().members().map(|members| Self { members })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -62,7 +21,7 @@ impl<'a> RawObject<'a> {
     }
 
     /// The member of that key; the last one if there are several, as JavaScript reads it.
-    pub(crate) fn find(&self, name: &str) -> Option<Member<'a>> {
+    pub(crate) fn find(&self, name: &str) -> Option<JsonMember<'a>> {
         self.members.iter().rev().find(|member| member.is(name)).copied()
     }
 
@@ -72,7 +31,7 @@ impl<'a> RawObject<'a> {
     }
 
     /// Takes the member that [`Self::find`] finds out of the object.
-    pub(crate) fn take(&mut self, name: &str) -> Option<Member<'a>> {
+    pub(crate) fn take(&mut self, name: &str) -> Option<JsonMember<'a>> {
         let place = self.members.iter().rposition(|member| member.is(name))?;
         Some(self.members.remove(place))
     }
@@ -86,7 +45,7 @@ impl<'a> RawObject<'a> {
 
     /// Puts a member at the end; `key` has its quotes.
     pub(crate) fn push(&mut self, key: &'a str, value: &'a str) {
-        self.members.push(Member { key, value });
+        self.members.push(JsonMember { key, value });
     }
 
     /// The object's text.
@@ -110,11 +69,6 @@ impl<'a> RawObject<'a> {
     pub(crate) fn to_json(&self) -> RawJson {
         json_of(self.to_text())
     }
-}
-
-fn member(inner: &str, start: usize, colon: Option<usize>, end: usize) -> Option<Member<'_>> {
-    let colon = colon.filter(|colon| *colon >= start)?;
-    Some(Member { key: inner.get(start..colon)?, value: inner.get(colon + 1..end)? })
 }
 
 /// JSON text put together here; it is valid because its parts are.

@@ -347,6 +347,14 @@ impl Agent {
         self.updated_at = self.updated_at.max(now);
     }
 
+    /// Why an agent that goes on in `active` does not do what needs `expected`.
+    pub fn expect(active: &SessionId, expected: Option<&SessionId>) -> Result<(), String> {
+        match expected.filter(|expected| *expected != active) {
+            Some(other) => Err(format!("goes on in session {active}, {other} was expected")),
+            None => Ok(()),
+        }
+    }
+
     /// Why nothing more happens to a dead agent.
     pub fn refuse_dead(&self) -> Result<(), String> {
         match self.lifecycle {
@@ -527,8 +535,8 @@ impl Renewal {
 
     /// Why an agent whose active session is `active`, at `last_seq`, does not take it.
     pub fn refusal(&self, active: &SessionId, last_seq: u64) -> Option<String> {
-        if let Some(expected) = self.expected_session.as_ref().filter(|id| *id != active) {
-            return Some(format!("goes on in session {active}, {expected} was expected"));
+        if let Err(reason) = Agent::expect(active, self.expected_session.as_ref()) {
+            return Some(reason);
         }
         let expected = self.expected_seq.filter(|expected| *expected != last_seq)?;
         Some(format!("has {last_seq} events in its session, {expected} were expected"))

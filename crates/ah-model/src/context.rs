@@ -1,15 +1,21 @@
 //! Context: what a model is shown again, as a pure function of a session's events.
 //!
 //! No clock, no locale, no sentence with a meaning: the same events give the same bytes anywhere.
-//! A tool's answer follows its call or is not shown; one that never came is reported as pending.
+//! A tool's answer stands behind its call, however late it came, or is not shown; a call that no
+//! answer came for is reported as pending. Time and memory grow with the bytes of the events only.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::record::{Rewrite, Rlm, Spoken, ToolAnswer, ToolUse};
-use crate::{Cause, Event, JsonText, RawJson, Record, SessionId, Timestamp, ToolCall};
+use sha2::{Digest, Sha256};
+
+use crate::limits::{CONTEXT_PARTS_MAX, CONTEXT_RECORDS_MAX, MESSAGE_PARTS_MAX};
+use crate::record::{Meant, Rewrite, Rlm, Spoken, ToolAnswer, ToolUse};
+use crate::{
+    Cause, Event, JsonSlice, JsonText, RawJson, Record, SessionId, Timestamp, ToolCall, to_hex,
+};
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -111,6 +117,8 @@ pub struct PendingCall {
     pub session_id: SessionId,
     /// The seq of that event.
     pub seq: u64,
+    /// Which call of that event it is, from 0.
+    pub place: u64,
 }
 
 /// A step-by-step program that has not completed.
@@ -123,8 +131,18 @@ pub struct OpenRlm {
     pub session_id: SessionId,
     /// The seq of its start.
     pub seq: u64,
-    /// The seq of the newest step it can go on from.
-    pub resume_seq: Option<u64>,
+    /// The newest step it can go on from; after a fork that may be in another session.
+    pub resume: Option<ResumePoint>,
+}
+
+/// A step of a program that holds a state to go on from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResumePoint {
+    /// The session of its event.
+    pub session_id: SessionId,
+    /// The seq of its event.
+    pub seq: u64,
 }
 
 /// What a model is shown again.
@@ -146,7 +164,8 @@ pub struct Context {
     pub messages: Vec<ContextMessage>,
     /// Calls that no answer came for, in order.
     pub pending_calls: Vec<PendingCall>,
-    /// Step-by-step programs that have not completed, in order. The last may be resumed.
+    /// Step-by-step programs that have not completed, in order. The last that has a point to go on
+    /// from may be resumed.
     pub open_rlms: Vec<OpenRlm>,
 }
 
@@ -190,26 +209,44 @@ pub fn context(window: &Window<'_>) -> Context {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Missing,
-    /// A repair stands in, at this place of the messages.
-    Repaired(usize),
+    /// A repair stands in.
+    Repaired,
     Real,
 }
 
 struct Call {
     pending: PendingCall,
-    /// Named by us: its event had no id.
-    unnamed: bool,
+    /// The message it stands in.
+    slot: usize,
     answer: Answer,
+}
+
+/// A message, and the answers to the calls in it with the numbers of those calls.
+struct Slot {
+    message: ContextMessage,
+    answers: Vec<(usize, ContextMessage)>,
 }
 
 struct Builder<'a> {
     window: &'a Window<'a>,
-    /// Messages that were taken back are empty.
-    messages: Vec<Option<ContextMessage>>,
+    slots: Vec<Slot>,
     calls: Vec<Call>,
-    /// The calls of an id, which some programs give more than once.
-    by_id: HashMap<String, Vec<usize>>,
-    rlms: Vec<OpenRlm>,
+    /// The calls of an id that no answer came for, oldest first. Some programs give an id twice.
+    open: HashMap<String, VecDeque<usize>>,
+    /// The calls of an id that a repair answers, oldest first.
+    stood_in: HashMap<String, VecDeque<usize>>,
+    /// The calls of a tool whose events had no id, oldest first; some may be answered.
+    unnamed: HashMap<String, VecDeque<usize>>,
+    /// What an assistant said, by event and by time; the newest of each.
+    by_seq: HashMap<(&'a SessionId, u64), usize>,
+    by_at: HashMap<i64, usize>,
+    newest: Option<usize>,
+    /// Programs; those that completed are empty.
+    rlms: Vec<Option<OpenRlm>>,
+    rlm_of_call: HashMap<String, usize>,
+    /// How many calls of the event at hand were seen.
+    place: u64,
+    parts_left: usize,
     unread: u64,
 }
 
@@ -217,10 +254,18 @@ impl<'a> Builder<'a> {
     fn new(window: &'a Window<'a>) -> Self {
         Self {
             window,
-            messages: Vec::new(),
+            slots: Vec::new(),
             calls: Vec::new(),
-            by_id: HashMap::new(),
+            open: HashMap::new(),
+            stood_in: HashMap::new(),
+            unnamed: HashMap::new(),
+            by_seq: HashMap::new(),
+            by_at: HashMap::new(),
+            newest: None,
             rlms: Vec::new(),
+            rlm_of_call: HashMap::new(),
+            place: 0,
+            parts_left: CONTEXT_PARTS_MAX,
             unread: 0,
         }
     }
@@ -231,7 +276,7 @@ impl<'a> Builder<'a> {
             return;
         };
         let Ok(text) = JsonText::of(&reason.text) else { return };
-        self.messages.push(Some(ContextMessage {
+        let message = ContextMessage {
             role: Role::System,
             session_id: None,
             seq: None,
@@ -242,31 +287,30 @@ impl<'a> Builder<'a> {
             is_error: None,
             content: vec![ContextPart::Text(text)],
             details: None,
-        }));
+        };
+        self.slots.push(Slot { message, answers: Vec::new() });
     }
 
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &'a Event) {
+        self.place = 0;
         match Record::read(event) {
             Some(Record::UserMessage(said)) => self.say(event, Role::User, &said),
             Some(Record::AssistantMessage(said)) => self.say(event, Role::Assistant, &said),
-            Some(Record::Message(said)) => match role_of(&said) {
-                Some(role) => self.say(event, role, &said),
-                None => self.unread += 1,
-            },
+            Some(Record::Message(said)) => self.message(event, &said, event.data.slice()),
             Some(Record::ToolResult(answer)) => self.answer(event, &answer),
-            Some(Record::Rlm(id, step)) => self.rlm(event, id, &step),
+            Some(Record::Rlm(id, step)) => self.rlm(event, id, step),
             Some(Record::AssistantRewrite(rewrite)) => self.rewrite(event, &rewrite),
             Some(Record::PreTool(tool)) => {
                 self.call_of(event, &tool);
             }
             Some(Record::PostTool(tool)) => self.post_tool(event, &tool),
-            Some(Record::ContextCopy(copy)) => self.copy(event, &copy),
+            Some(Record::ContextCopy(copy)) => self.copy(event, copy),
             Some(Record::NotShown) => {}
             None => self.unread += 1,
         }
     }
 
-    fn message(&self, event: &Event, role: Role, content: Vec<ContextPart>) -> ContextMessage {
+    fn blank(&self, event: &Event, role: Role, content: Vec<ContextPart>) -> ContextMessage {
         let foreign = event.session_id != *self.window.session_id;
         ContextMessage {
             role,
@@ -282,55 +326,75 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn say(&mut self, event: &Event, role: Role, said: &Spoken) {
-        let content = parts_of(said);
-        if content.is_empty() {
-            return;
+    /// A message whose role is in the payload; that of a tool is an answer.
+    fn message(&mut self, event: &'a Event, said: &Spoken<'a>, json: JsonSlice<'a>) {
+        match role_of(said) {
+            Some(Role::Tool) => match ToolAnswer::read(json) {
+                Some(answer) => self.answer(event, &answer),
+                None => self.unread += 1,
+            },
+            Some(role) => self.say(event, role, said),
+            None => self.unread += 1,
         }
+    }
+
+    fn say(&mut self, event: &'a Event, role: Role, said: &Spoken<'_>) {
+        let content = self.parts_of(said);
+        if !content.is_empty() {
+            self.put(event, role, content);
+        }
+    }
+
+    /// Shows a message and notes the calls in it.
+    fn put(&mut self, event: &'a Event, role: Role, content: Vec<ContextPart>) {
+        let slot = self.slots.len();
         if role == Role::Assistant {
-            self.note_calls(event, &content);
-        }
-        let message = self.message(event, role, content);
-        self.messages.push(Some(message));
-    }
-
-    fn note_calls(&mut self, event: &Event, content: &[ContextPart]) {
-        for part in content {
-            if let ContextPart::ToolCall(call) = part {
-                self.note_call(event, call.id.clone(), call.name.clone(), false);
+            for part in &content {
+                if let ContextPart::ToolCall(call) = part {
+                    self.note_call(event, slot, call);
+                }
             }
+            self.by_seq.insert((&event.session_id, event.seq), slot);
+            self.by_at.insert(event.ts.unix_ms(), slot);
+            self.newest = Some(slot);
         }
+        let message = self.blank(event, role, content);
+        self.slots.push(Slot { message, answers: Vec::new() });
     }
 
-    fn note_call(&mut self, event: &Event, id: String, name: String, unnamed: bool) {
-        self.by_id.entry(id.clone()).or_default().push(self.calls.len());
-        let session_id = event.session_id.clone();
-        let pending = PendingCall { id, name, session_id, seq: event.seq };
-        self.calls.push(Call { pending, unnamed, answer: Answer::Missing });
+    fn note_call(&mut self, event: &Event, slot: usize, call: &ToolCall) {
+        self.open.entry(call.id.clone()).or_default().push_back(self.calls.len());
+        let pending = PendingCall {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            session_id: event.session_id.clone(),
+            seq: event.seq,
+            place: self.place,
+        };
+        self.calls.push(Call { pending, slot, answer: Answer::Missing });
+        self.place += 1;
     }
 
     /// Places an answer behind its call: the oldest of its id that has none, else one that a
     /// repair stands in for.
-    fn answer(&mut self, event: &Event, answer: &ToolAnswer) {
-        let Some(calls) = self.by_id.get(&answer.id) else {
+    fn answer(&mut self, event: &Event, answer: &ToolAnswer<'_>) {
+        let Some(open) = self.open.get_mut(&answer.id) else {
             // The call may stand before the window.
             self.unread += u64::from(self.window.omitted == 0);
             return;
         };
-        let open = |wanted: fn(Answer) -> bool| {
-            calls.iter().copied().find(|at| wanted(self.calls[*at].answer))
-        };
-        let repaired = || open(|answer| matches!(answer, Answer::Repaired(_)));
+        let stood_in = || self.stood_in.get_mut(&answer.id).and_then(VecDeque::pop_front);
         let found = match answer.repaired {
-            true => open(|answer| answer == Answer::Missing),
-            false => open(|answer| answer == Answer::Missing).or_else(repaired),
+            true => open.pop_front(),
+            false => open.pop_front().or_else(stood_in),
         };
-        let Some(call) = found.map(|at| &mut self.calls[at]) else { return };
-        if let Answer::Repaired(at) = call.answer {
-            self.messages[at] = None;
-        }
+        let Some(number) = found else { return };
+        let content =
+            answer.content.map_or_else(Vec::new, |content| self.parts_of_content(content));
+        let call = &mut self.calls[number];
+        let slot = call.slot;
         call.answer = match answer.repaired {
-            true => Answer::Repaired(self.messages.len()),
+            true => Answer::Repaired,
             false => Answer::Real,
         };
         let name = answer.name.clone().unwrap_or_else(|| call.pending.name.clone());
@@ -338,225 +402,221 @@ impl<'a> Builder<'a> {
             tool_call_id: Some(answer.id.clone()),
             tool_name: Some(name),
             is_error: Some(answer.is_error),
-            details: answer.details.clone(),
-            ..self.message(event, Role::Tool, parts_of_content(&answer.content))
+            details: answer.details.map(JsonSlice::to_raw),
+            ..self.blank(event, Role::Tool, content)
         };
-        self.messages.push(Some(message));
+        if answer.repaired {
+            self.stood_in.entry(answer.id.clone()).or_default().push_back(number);
+        }
+        let answers = &mut self.slots[slot].answers;
+        answers.retain(|(other, _)| *other != number);
+        answers.push((number, message));
     }
 
-    /// Shows a call that a hook told of, and returns its id.
-    fn call_of(&mut self, event: &Event, tool: &ToolUse) -> String {
-        let unnamed = tool.id.is_none();
-        let id = tool.id.clone().unwrap_or_else(|| format!("seq-{}", event.seq));
-        let call =
-            ToolCall { id: id.clone(), name: tool.name.clone(), arguments: tool.input.clone() };
-        self.note_call(event, id.clone(), tool.name.clone(), unnamed);
-        let message = self.message(event, Role::Assistant, vec![ContextPart::ToolCall(call)]);
-        self.messages.push(Some(message));
+    /// Shows a call that a hook told of, and returns its id. One made up for an event is its own
+    /// wherever it is read.
+    fn call_of(&mut self, event: &'a Event, tool: &ToolUse<'_>) -> String {
+        let id = tool.id.clone().unwrap_or_else(|| {
+            let digest = to_hex(&Sha256::digest(event.session_id.as_str().as_bytes()));
+            format!("call-{}-{}", event.seq, &digest[..8])
+        });
+        if tool.id.is_none() {
+            self.unnamed.entry(tool.name.clone()).or_default().push_back(self.calls.len());
+        }
+        let arguments = tool.input.map_or_else(RawJson::null, JsonSlice::to_raw);
+        let call = ToolCall { id: id.clone(), name: tool.name.clone(), arguments };
+        self.put(event, Role::Assistant, vec![ContextPart::ToolCall(call)]);
         id
     }
 
     /// An answer that a hook told of belongs to the call of its id, else to the oldest call of its
     /// tool that waits, else to one that nobody told of.
-    fn post_tool(&mut self, event: &Event, tool: &ToolUse) {
-        let waits = |call: &&Call| {
-            call.unnamed && call.answer == Answer::Missing && call.pending.name == tool.name
-        };
+    fn post_tool(&mut self, event: &'a Event, tool: &ToolUse<'_>) {
         let known = match &tool.id {
-            Some(id) => self.by_id.contains_key(id).then(|| id.clone()),
-            None => self.calls.iter().find(waits).map(|call| call.pending.id.clone()),
+            Some(id) => self.open.contains_key(id).then(|| id.clone()),
+            None => self.waiting(&tool.name),
         };
         let id = known.unwrap_or_else(|| self.call_of(event, tool));
-        let content = match (&tool.output, &tool.error) {
-            (Some(output), _) => output.clone(),
-            (None, Some(error)) => error.clone(),
-            (None, None) => RawJson::null(),
-        };
         let answer = ToolAnswer {
             id,
             name: Some(tool.name.clone()),
-            content,
-            details: tool.output.is_some().then(|| tool.error.clone()).flatten(),
+            content: tool.output.or(tool.error),
+            details: tool.output.and(tool.error),
             is_error: tool.error.is_some(),
             repaired: false,
         };
         self.answer(event, &answer);
     }
 
-    fn rlm(&mut self, event: &Event, id: String, step: &Rlm) {
-        let of_call = |rlm: &OpenRlm| rlm.tool_call_id == id;
-        match step {
-            Rlm::Start => {
-                // Starting over gives up what was begun for the same call.
-                self.rlms.retain(|rlm| !of_call(rlm));
-                self.rlms.push(OpenRlm {
-                    tool_call_id: id,
-                    session_id: event.session_id.clone(),
-                    seq: event.seq,
-                    resume_seq: None,
-                });
+    /// The id of the oldest call of a tool that had none of its own and no answer yet.
+    fn waiting(&mut self, tool: &str) -> Option<String> {
+        let calls = self.unnamed.get_mut(tool)?;
+        while let Some(number) = calls.pop_front() {
+            let call = &self.calls[number];
+            if call.answer == Answer::Missing {
+                return Some(call.pending.id.clone());
             }
-            Rlm::ToolCall { resumable: true } => {
-                if let Some(rlm) = self.rlms.iter_mut().rfind(|rlm| of_call(rlm)) {
-                    rlm.resume_seq = Some(event.seq);
+        }
+        None
+    }
+
+    fn rlm(&mut self, event: &Event, id: String, step: Rlm) {
+        let at = self.rlm_of_call.get(&id).copied();
+        let session_id = event.session_id.clone();
+        match (step, at) {
+            (Rlm::Start, at) => {
+                // Starting over gives up what was begun for the same call.
+                if let Some(at) = at {
+                    self.rlms[at] = None;
+                }
+                self.rlm_of_call.insert(id.clone(), self.rlms.len());
+                let (seq, resume) = (event.seq, None);
+                self.rlms.push(Some(OpenRlm { tool_call_id: id, session_id, seq, resume }));
+            }
+            (Rlm::ToolCall { resumable: true }, Some(at)) => {
+                if let Some(rlm) = &mut self.rlms[at] {
+                    rlm.resume = Some(ResumePoint { session_id, seq: event.seq });
                 }
             }
-            Rlm::ToolCall { resumable: false } | Rlm::ToolResult => {}
-            Rlm::Complete => self.rlms.retain(|rlm| !of_call(rlm)),
+            (Rlm::Complete, Some(at)) => self.rlms[at] = None,
+            (Rlm::ToolCall { .. } | Rlm::ToolResult | Rlm::Complete, _) => {}
         }
     }
 
     /// Gives the words of an earlier message another text; calls and files in it stay.
     fn rewrite(&mut self, event: &Event, rewrite: &Rewrite) {
-        let Some(target) = self.target(event, rewrite) else {
+        let Some(target) = self.target(event, rewrite.meant) else {
             self.unread += u64::from(self.window.omitted == 0);
             return;
         };
+        let content = &mut self.slots[target].message.content;
         let is_text = |part: &ContextPart| matches!(part, ContextPart::Text(_));
-        let Some(first) = target.content.iter().position(is_text) else { return };
+        let Some(first) = content.iter().position(is_text) else { return };
         let mut place = 0;
-        target.content.retain(|part| {
+        content.retain(|part| {
             place += 1;
             !is_text(part) || place == first + 1
         });
         match rewrite.text.is_blank() {
-            true => drop(target.content.remove(first)),
-            false => target.content[first] = ContextPart::Text(rewrite.text.clone()),
+            true => drop(content.remove(first)),
+            false => content[first] = ContextPart::Text(rewrite.text.clone()),
         }
     }
 
     /// The message that a rewrite means. Who has only a time means the newest when none fits; a seq
     /// leaves no doubt.
-    fn target(&mut self, event: &Event, rewrite: &Rewrite) -> Option<&mut ContextMessage> {
-        let foreign = event.session_id != *self.window.session_id;
-        let meant = |message: &ContextMessage| match (rewrite.seq, rewrite.at_ms) {
-            (Some(seq), _) => message.seq == Some(seq) && message.session_id.is_some() == foreign,
-            (None, Some(at)) => message.ts.unix_ms() == at,
-            (None, None) => true,
-        };
-        let said = self.messages.iter().enumerate().rev().filter_map(|(at, message)| {
-            let message = message.as_ref().filter(|message| message.role == Role::Assistant)?;
-            Some((at, message))
-        });
-        let exact = said.clone().find(|(_, message)| meant(message));
-        let doubtful = rewrite.seq.is_none() && self.window.omitted == 0;
-        let newest = if doubtful { said.clone().next() } else { None };
-        let at = exact.or(newest).map(|(at, _)| at)?;
-        self.messages[at].as_mut()
+    fn target(&self, event: &Event, meant: Meant) -> Option<usize> {
+        match meant {
+            Meant::Seq(seq) => self.by_seq.get(&(&event.session_id, seq)).copied(),
+            Meant::At(at) => {
+                let newest = self.newest.filter(|_| self.window.omitted == 0);
+                self.by_at.get(&at).copied().or(newest)
+            }
+            Meant::Newest => self.newest,
+        }
     }
 
     /// Messages that another program kept instead of a history.
-    fn copy(&mut self, event: &Event, copy: &RawJson) {
-        #[derive(serde::Deserialize)]
-        struct Copied {
-            messages: Vec<RawJson>,
-        }
-        let Ok(Copied { messages }) = copy.read() else {
+    fn copy(&mut self, event: &'a Event, copy: JsonSlice<'a>) {
+        let messages = copy.object().get(&["messages"]);
+        let Some(messages) = messages.and_then(|list| list.elements(CONTEXT_RECORDS_MAX)) else {
             self.unread += 1;
             return;
         };
         for json in messages {
-            match copied(&json) {
-                Some((role, said)) => self.say(event, role, &said),
-                None => match ToolAnswer::read(&json) {
-                    Some(answer) => self.answer(event, &answer),
-                    None => self.unread += 1,
-                },
+            match Spoken::read(json) {
+                Some(said) => self.message(event, &said, json),
+                None => self.unread += 1,
+            }
+        }
+    }
+
+    /// What was said: the text and the content, then files and calls.
+    fn parts_of(&mut self, said: &Spoken<'_>) -> Vec<ContextPart> {
+        let mut parts = Vec::new();
+        for json in [said.text, said.content].into_iter().flatten() {
+            parts.extend(self.parts_of_content(json));
+        }
+        let file = |json: JsonSlice<'_>| Some(ContextPart::File(json.to_raw()));
+        parts.extend(said.files.into_iter().flat_map(|files| self.each(files, file)));
+        let call = |json: JsonSlice<'_>| Some(call_or_other(json));
+        parts.extend(said.tool_calls.into_iter().flat_map(|calls| self.each(calls, call)));
+        parts
+    }
+
+    /// A text, or a list of parts.
+    fn parts_of_content(&mut self, json: JsonSlice<'_>) -> Vec<ContextPart> {
+        self.each(json, part_of)
+    }
+
+    /// The parts that a list's elements make; anything else is one by itself. A list of more
+    /// elements than anybody means is shown as it is: each of millions of tiny parts would cost
+    /// many times its bytes.
+    fn each(
+        &mut self,
+        json: JsonSlice<'_>,
+        part: impl Fn(JsonSlice<'_>) -> Option<ContextPart>,
+    ) -> Vec<ContextPart> {
+        if !json.as_str().starts_with('[') {
+            return part(json).into_iter().collect();
+        }
+        match json.elements(MESSAGE_PARTS_MAX.min(self.parts_left)) {
+            None => vec![ContextPart::Other(json.to_raw())],
+            Some(elements) => {
+                self.parts_left -= elements.len();
+                elements.into_iter().filter_map(part).collect()
             }
         }
     }
 
     fn finish(self) -> Context {
         let pending = self.calls.into_iter().filter(|call| call.answer == Answer::Missing);
-        let shown =
-            |message: &ContextMessage| message.role == Role::Tool || !message.content.is_empty();
+        let messages = self.slots.into_iter().flat_map(|slot| {
+            let said = Some(slot.message).filter(|message| !message.content.is_empty());
+            said.into_iter().chain(slot.answers.into_iter().map(|(_, answer)| answer))
+        });
         Context {
             session_id: self.window.session_id.clone(),
             last_seq: self.window.last_seq,
             records: self.window.events.len() as u64,
             omitted: self.window.omitted,
             unread: self.unread,
-            messages: self.messages.into_iter().flatten().filter(shown).collect(),
+            messages: messages.collect(),
             pending_calls: pending.map(|call| call.pending).collect(),
-            open_rlms: self.rlms,
+            open_rlms: self.rlms.into_iter().flatten().collect(),
         }
     }
 }
 
-fn copied(json: &RawJson) -> Option<(Role, Spoken)> {
-    let said: Spoken = json.read().ok()?;
-    role_of(&said).map(|role| (role, said))
-}
-
-fn role_of(said: &Spoken) -> Option<Role> {
-    match said.role.as_ref()?.as_str() {
+fn role_of(said: &Spoken<'_>) -> Option<Role> {
+    match said.role?.as_str() {
         "\"user\"" => Some(Role::User),
         "\"assistant\"" => Some(Role::Assistant),
         "\"system\"" => Some(Role::System),
+        "\"tool\"" | "\"toolResult\"" => Some(Role::Tool),
         _ => None,
     }
 }
 
-/// What was said: the content, or in older shapes the text, then files and calls.
-fn parts_of(said: &Spoken) -> Vec<ContextPart> {
-    let mut parts = Vec::new();
-    for json in [&said.text, &said.content].into_iter().flatten() {
-        parts.extend(parts_of_content(json));
+/// An element of a content: a text, a call, or what it is.
+fn part_of(json: JsonSlice<'_>) -> Option<ContextPart> {
+    let text = |json: JsonSlice<'_>| JsonText::of_json(json.to_raw());
+    if let Some(words) = text(json) {
+        return (!words.is_blank()).then_some(ContextPart::Text(words));
     }
-    parts.extend(said.files.iter().flat_map(elements).map(ContextPart::File));
-    parts.extend(said.tool_calls.iter().flat_map(elements).map(call_or_other));
-    parts
-}
-
-/// A text, or a list of parts.
-fn parts_of_content(json: &RawJson) -> Vec<ContextPart> {
-    let text = |text: JsonText| match text.is_blank() {
-        true => None,
-        false => Some(ContextPart::Text(text)),
-    };
-    elements(json)
-        .into_iter()
-        .filter_map(|element| match JsonText::of_json(element.clone()) {
-            Some(found) => text(found),
-            None => part_of(element, text),
-        })
-        .collect()
-}
-
-fn part_of(
-    element: RawJson,
-    text: impl Fn(JsonText) -> Option<ContextPart>,
-) -> Option<ContextPart> {
-    #[derive(serde::Deserialize)]
-    struct Typed {
-        #[serde(rename = "type")]
-        kind: Option<RawJson>,
-        text: Option<RawJson>,
-    }
-    let Ok(Typed { kind: Some(kind), text: words }) = element.read() else {
-        return Some(ContextPart::Other(element));
-    };
-    match kind.as_str() {
-        "\"text\"" => match words.and_then(JsonText::of_json) {
-            Some(words) => text(words),
-            None => Some(ContextPart::Other(element)),
+    let object = json.object();
+    match object.get(&["type"]).map(JsonSlice::as_str) {
+        Some("\"text\"") => match object.get(&["text"]).and_then(text) {
+            Some(words) => (!words.is_blank()).then_some(ContextPart::Text(words)),
+            None => Some(ContextPart::Other(json.to_raw())),
         },
-        "\"toolCall\"" | "\"tool_use\"" | "\"tool_call\"" => Some(call_or_other(element)),
-        _ => Some(ContextPart::Other(element)),
+        Some("\"toolCall\"" | "\"tool_use\"" | "\"tool_call\"") => Some(call_or_other(json)),
+        _ => Some(ContextPart::Other(json.to_raw())),
     }
 }
 
-fn call_or_other(json: RawJson) -> ContextPart {
-    ToolCall::read(&json).map_or_else(|| ContextPart::Other(json), ContextPart::ToolCall)
-}
-
-/// The elements of a list; anything else is one by itself, `null` none.
-fn elements(json: &RawJson) -> Vec<RawJson> {
-    match json.as_str() {
-        "null" => Vec::new(),
-        text if text.starts_with('[') => json.read().unwrap_or_default(),
-        _ => vec![json.clone()],
-    }
+fn call_or_other(json: JsonSlice<'_>) -> ContextPart {
+    ToolCall::read(json).map_or_else(|| ContextPart::Other(json.to_raw()), ContextPart::ToolCall)
 }
 
 #[cfg(test)]

@@ -69,10 +69,125 @@ impl RawJson {
         deepest
     }
 
+    /// The value, borrowed.
+    pub fn slice(&self) -> JsonSlice<'_> {
+        JsonSlice(self.as_str())
+    }
+
     /// Reads the value as `T`.
     pub fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.as_str())
     }
+}
+
+/// A JSON value inside of a [`RawJson`]: valid, without white space between tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JsonSlice<'a>(&'a str);
+
+/// One `"key":value` of an object, as it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JsonMember<'a> {
+    /// The key with its quotes.
+    pub key: &'a str,
+    /// The value.
+    pub value: &'a str,
+}
+
+impl JsonMember<'_> {
+    /// Whether `name` is the key, however that is spelled.
+    pub fn is(&self, name: &str) -> bool {
+        match self.key.contains('\\') {
+            false => self.key.get(1..self.key.len() - 1) == Some(name),
+            true => serde_json::from_str::<String>(self.key).is_ok_and(|key| key == name),
+        }
+    }
+}
+
+impl<'a> JsonSlice<'a> {
+    /// The JSON text.
+    pub fn as_str(self) -> &'a str {
+        self.0
+    }
+
+    /// A value of its own.
+    pub fn to_raw(self) -> RawJson {
+        // It is part of a valid value, so it is one.
+        serde_json::from_str(self.0).map_or_else(|_| RawJson::null(), RawJson)
+    }
+
+    /// The members of an object, repeated keys included; nothing when it is none.
+    pub fn members(self) -> Option<Vec<JsonMember<'a>>> {
+        let inner = self.0.strip_prefix('{')?.strip_suffix('}')?;
+        let (mut members, mut key) = (Vec::new(), "");
+        split(inner, |byte, from, to| {
+            match byte {
+                b':' => key = &inner[from..to],
+                _ if key.is_empty() => {}
+                _ => members.push(JsonMember { key, value: &inner[from..to] }),
+            }
+            true
+        });
+        Some(members)
+    }
+
+    /// The elements of a list; nothing when it is none, or has more than `max`.
+    pub fn elements(self, max: usize) -> Option<Vec<Self>> {
+        let inner = self.0.strip_prefix('[')?.strip_suffix(']')?;
+        let mut elements = Vec::new();
+        if !inner.is_empty() {
+            split(inner, |byte, from, to| {
+                if byte == b',' {
+                    elements.push(Self(&inner[from..to]));
+                }
+                elements.len() <= max
+            });
+        }
+        (elements.len() <= max).then_some(elements)
+    }
+
+    /// The object, to look things up in; an empty one when it is none.
+    pub fn object(self) -> JsonObject<'a> {
+        JsonObject(self.members().unwrap_or_default())
+    }
+}
+
+/// The members of an object, to be looked up by key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JsonObject<'a>(Vec<JsonMember<'a>>);
+
+impl<'a> JsonObject<'a> {
+    /// The value of the first of `names` that the object has and that is not `null`; of a repeated
+    /// key the last, as JavaScript reads it.
+    pub fn get(&self, names: &[&str]) -> Option<JsonSlice<'a>> {
+        names.iter().find_map(|name| {
+            let found = self.0.iter().rev().find(|member| member.is(name))?;
+            (found.value != "null").then_some(JsonSlice(found.value))
+        })
+    }
+}
+
+/// Calls `part` with each stretch of `inner` that a `:` or `,` outside strings and brackets ends,
+/// and with the last one, as if a `,` did; until it says no more.
+fn split(inner: &str, mut part: impl FnMut(u8, usize, usize) -> bool) {
+    let (mut start, mut depth, mut from) = (0, 0_usize, 0);
+    while from < inner.len() {
+        let opening = inner[from..].find('"').map_or(inner.len(), |at| from + at);
+        for (at, byte) in (from..).zip(inner[from..opening].bytes()) {
+            match byte {
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' => depth = depth.saturating_sub(1),
+                b':' | b',' if depth == 0 => {
+                    if !part(byte, start, at) {
+                        return;
+                    }
+                    start = at + 1;
+                }
+                _ => {}
+            }
+        }
+        from = end_of_string(inner, opening);
+    }
+    part(b',', start, inner.len());
 }
 
 impl<'de> Deserialize<'de> for RawJson {
@@ -131,9 +246,9 @@ fn without_white_space(text: &str) -> Option<String> {
     kept
 }
 
-/// The place behind the JSON string that opens at `opening`. Searching for quotes is many times
-/// faster than looking at every byte, and most of a payload is in strings.
-pub fn end_of_string(text: &str, opening: usize) -> usize {
+/// The place behind the string that opens at `opening`. Searching for quotes is many times faster
+/// than looking at every byte, and most of a payload is in strings.
+fn end_of_string(text: &str, opening: usize) -> usize {
     let mut from = opening + 1;
     while let Some(at) = text.get(from..).and_then(|rest| rest.find('"')) {
         let quote = from + at;
@@ -184,6 +299,40 @@ mod tests {
     }
 
     #[test]
+    fn objects_and_lists_are_taken_apart_without_being_read() {
+        let json = RawJson::parse(
+            "data",
+            r#"{"a":[1,{"b":"],"}],"b\\":"x:,","a":null,"\u0063":{},"\ud800":1}"#,
+            1_000,
+        )
+        .unwrap();
+        let members = json.slice().members().unwrap();
+        let shown: Vec<_> = members.iter().map(|m| (m.key, m.value)).collect();
+        assert_eq!(
+            shown,
+            [
+                (r#""a""#, r#"[1,{"b":"],"}]"#),
+                (r#""b\\""#, r#""x:,""#),
+                (r#""a""#, "null"),
+                (r#""\u0063""#, "{}"),
+                (r#""\ud800""#, "1"),
+            ]
+        );
+        let get = |names: &[&str]| json.slice().object().get(names).map(JsonSlice::as_str);
+        assert_eq!(
+            (get(&["a"]), get(&["x", "c"]), get(&["b\\"])),
+            (None, Some("{}"), Some(r#""x:,""#))
+        );
+        let list = JsonSlice(members[0].value);
+        assert_eq!(list.elements(2).unwrap().len(), 2);
+        assert_eq!(list.elements(1), None);
+        assert_eq!(list.members(), None);
+        let empty = RawJson::parse("data", r#"[[],{}]"#, 100).unwrap();
+        let parts = empty.slice().elements(9).unwrap();
+        assert_eq!((parts[0].elements(9), parts[1].members()), (Some(vec![]), Some(vec![])));
+    }
+
+    #[test]
     fn stored_text_that_is_no_json_is_handed_back_as_it_was() {
         assert_eq!(RawJson::from_stored("not json".to_owned()), Err("not json".to_owned()));
         let read = RawJson::from_stored("{ \"a b\" : 1 }".to_owned()).unwrap();
@@ -209,6 +358,25 @@ mod tests {
             let dense = serde_json::to_string(&value).unwrap();
             prop_assert_eq!(without_white_space(&dense), None);
             prop_assert_eq!(without_white_space(&spaced), Some(dense));
+        }
+
+        #[test]
+        fn any_object_is_put_together_from_its_members(
+            pairs in prop::collection::vec((".*", ".*"), 0..6),
+        ) {
+            let text = |text: &str| serde_json::to_string(text).unwrap();
+            let members = pairs.iter().map(|(key, value)| {
+                format!("{}:[{},{{}}]", text(key), text(value))
+            });
+            let json = format!("{{{}}}", members.collect::<Vec<_>>().join(","));
+            let raw = RawJson::parse("data", &json, usize::MAX).unwrap();
+            let members = raw.slice().members().unwrap();
+            let again = members.iter().map(|m| format!("{}:{}", m.key, m.value));
+            prop_assert_eq!(format!("{{{}}}", again.collect::<Vec<_>>().join(",")), json);
+            for (member, (_, value)) in members.iter().zip(&pairs) {
+                let elements = JsonSlice(member.value).elements(2).unwrap();
+                prop_assert_eq!(elements[0].to_raw().read::<String>().unwrap(), value.clone());
+            }
         }
 
         #[test]

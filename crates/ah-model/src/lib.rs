@@ -55,7 +55,7 @@ pub use export::{
 pub use hex::{from_hex, to_hex};
 pub use id::{AgentId, BatchId, DraftId, RunId, SessionId};
 pub use invalid::Invalid;
-pub use json::{RawJson, end_of_string};
+pub use json::{JsonMember, JsonObject, JsonSlice, RawJson};
 pub use kv::{KvEntry, check_kv, check_scope};
 pub use labels::Labels;
 pub use page::{Page, PageLimit, PageRequest};

@@ -52,3 +52,7 @@ pub const CONTEXT_RECORDS_MAX: usize = 100_000;
 pub const CONTEXT_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Longest chain of forks that a context is read through.
 pub const FORK_DEPTH_MAX: usize = 1_000;
+/// Most parts of one message of a context that are told apart.
+pub const MESSAGE_PARTS_MAX: usize = 1_000;
+/// Most parts of all messages of a context that are told apart.
+pub const CONTEXT_PARTS_MAX: usize = 200_000;

@@ -2,23 +2,23 @@
 //! what is closed is not found again, and two at once write the same keys.
 
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
-use crate::{Context, Invalid, NewEvent, OpenRlm, PendingCall, RawJson, to_hex};
+use crate::{Context, Invalid, NewEvent, OpenRlm, PendingCall, RawJson};
 
 /// The events to append so that every call in `context` has an answer and every program that
-/// cannot be resumed an end. The newest open program is left when it has a step to go on from,
-/// and so is the call it runs for.
+/// cannot be resumed an end. The newest open program that has a step to go on from is left, and so
+/// is the call it runs for. What no event could hold stays open.
 pub fn repairs(context: &Context) -> Result<Vec<NewEvent>, Invalid> {
-    let resumable = context.open_rlms.last().filter(|rlm| rlm.resume_seq.is_some());
+    let resumable = context.open_rlms.iter().rfind(|rlm| rlm.resume.is_some());
     let kept = |id: &str| resumable.is_some_and(|rlm| rlm.tool_call_id == id);
     let calls = context.pending_calls.iter().filter(|call| !kept(&call.id));
     let rlms = context.open_rlms.iter().filter(|rlm| Some(*rlm) != resumable);
-    calls.map(answer).chain(rlms.map(end)).collect()
+    let events: Result<Vec<_>, _> = calls.map(answer).chain(rlms.map(end)).collect();
+    Ok(events?.into_iter().filter(|event| event.check().is_ok()).collect())
 }
 
 fn answer(call: &PendingCall) -> Result<NewEvent, Invalid> {
-    let PendingCall { id, name, session_id, seq } = call;
+    let PendingCall { id, name, session_id, seq, place } = call;
     let data = json!({
         "toolCallId": id,
         "toolName": name,
@@ -26,7 +26,7 @@ fn answer(call: &PendingCall) -> Result<NewEvent, Invalid> {
         "isError": true,
         "repaired": true,
     });
-    event("tool_result", &data, format!("repair:{session_id}:{seq}:{}", key_of(id)))
+    event("tool_result", &data, format!("repair:{session_id}:{seq}:{place}"))
 }
 
 fn end(rlm: &OpenRlm) -> Result<NewEvent, Invalid> {
@@ -45,13 +45,4 @@ fn end(rlm: &OpenRlm) -> Result<NewEvent, Invalid> {
 
 fn event(kind: &str, data: &serde_json::Value, key: String) -> Result<NewEvent, Invalid> {
     Ok(NewEvent { kind: kind.to_owned(), data: RawJson::of(data)?, dedup_key: Some(key), ts: None })
-}
-
-/// What tells the calls of one event apart: their ids, which may be longer than a key.
-fn key_of(id: &str) -> String {
-    const ID_BYTES_MAX: usize = 200;
-    match id.len() <= ID_BYTES_MAX && !id.contains('\0') {
-        true => id.to_owned(),
-        false => to_hex(&Sha256::digest(id.as_bytes())),
-    }
 }

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{INDEXED_TEXT_BYTES_MAX, SHORT_TEXT_BYTES_MAX};
 use crate::text::{check_filled, check_optional};
 use crate::{
-    AgentKindRef, Invalid, Labels, Membership, NewRepo, RuntimeSpec, SessionId, SessionImport,
-    Timestamp, Usage, check_text,
+    AgentKindRef, IMPORTED, Invalid, Labels, Membership, NewRepo, RuntimeSpec, SessionId,
+    SessionImport, Timestamp, Usage, check_text,
 };
 
 /// Where a session stands.
@@ -401,9 +401,12 @@ impl Session {
         }
     }
 
-    /// Ends the session at `now` because its agent went on without it: one that ran succeeded, one
-    /// that nothing happened in is cancelled, one that has ended stays as it is.
+    /// Ends the session at `now` because its agent went on without it: one that ran or has events
+    /// succeeded, one that nothing happened in is cancelled, one that has ended stays as it is.
     pub fn close(&mut self, reason: &str, now: Timestamp) {
+        if self.last_seq > 0 && self.status == SessionStatus::Created {
+            self.status = SessionStatus::Running;
+        }
         let exit = Exit { reason: Some(reason.to_owned()), ..Exit::default() };
         for to in [SessionStatus::Succeeded, SessionStatus::Cancelled] {
             if self.status.can_become(to) {
@@ -427,6 +430,11 @@ impl Session {
         if let Some(ended_at) = import.ended_at {
             self.close(reason, ended_at);
         }
+    }
+
+    /// Ends it, as it comes back, if its agent goes on in another.
+    pub fn left_behind(&mut self) {
+        self.close(IMPORTED, self.last_activity_at);
     }
 
     /// Refuses what [`NewSession::check`] and the other ways in would have refused.

@@ -17,6 +17,8 @@ const YEAR_0_MS: i64 = -62_167_219_200_000;
 const YEAR_9999_END_MS: i64 = 253_402_207_200_999;
 
 impl Timestamp {
+    /// The beginning of 1970.
+    pub const EPOCH: Self = Self(0);
     /// The latest time that can be written: sorts after every other.
     pub const MAX: Self = Self(YEAR_9999_END_MS);
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Invalid, RawJson};
+use crate::{Invalid, JsonSlice, RawJson};
 
 /// Tokens, each kind counted once and apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,51 +25,47 @@ pub struct Usage {
     pub reasoning_tokens: u64,
 }
 
-#[derive(Deserialize)]
-struct Carrier {
-    usage: Option<Usage>,
-    tokens: Option<Entry>,
-}
+/// The keys of each number in a `usage` object, ours first.
+const KEYS: [&[&str]; 5] = [
+    &["inputTokens", "input_tokens"],
+    &["outputTokens", "output_tokens"],
+    &["cacheReadTokens", "cache_read_tokens", "cache_read_input_tokens"],
+    &["cacheWriteTokens", "cache_write_tokens", "cache_creation_input_tokens"],
+    &["reasoningTokens", "reasoning_tokens"],
+];
 
-/// What programs write that count by provider and model.
-#[derive(Deserialize)]
-struct Entry {
-    size: Size,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Size {
-    input: u64,
-    output: u64,
-    cache_read: u64,
-    cache_write: u64,
-}
-
-impl From<Size> for Usage {
-    fn from(size: Size) -> Self {
-        Self {
-            input_tokens: size.input,
-            output_tokens: size.output,
-            cache_read_tokens: size.cache_read,
-            cache_write_tokens: size.cache_write,
-            reasoning_tokens: 0,
-        }
-    }
-}
+/// Those of programs that count by provider and model, in the `size` of `tokens`.
+const SIZE_KEYS: [&[&str]; 5] = [&["input"], &["output"], &["cacheRead"], &["cacheWrite"], &[]];
 
 impl Usage {
-    /// The `usage` object of an event's payload, else the `size` of its `tokens`; nothing when
-    /// there is none that can be read.
+    /// The `usage` object of an event's payload, else the `size` of its `tokens`. A number that
+    /// cannot be read counts nothing and costs no other.
     pub fn of_event(data: &RawJson) -> Self {
-        // Most events carry none: the search costs far less than a parse.
+        // Most events carry none: the search costs far less than taking them apart.
         if !["\"usage\"", "\"tokens\""].iter().any(|key| data.as_str().contains(key)) {
             return Self::default();
         }
-        let Ok(Carrier { usage, tokens }) = data.read() else {
-            return Self::default();
-        };
-        usage.or(tokens.map(|entry| entry.size.into())).unwrap_or_default().bounded()
+        let data = data.slice().object();
+        let usage = data.get(&["usage"]).filter(|usage| usage.as_str().starts_with('{'));
+        let size = || data.get(&["tokens"]).and_then(|tokens| tokens.object().get(&["size"]));
+        match usage {
+            Some(usage) => Self::read(usage, &KEYS),
+            None => size().map_or_else(Self::default, |size| Self::read(size, &SIZE_KEYS)),
+        }
+    }
+
+    fn read(json: JsonSlice<'_>, keys: &[&[&str]; 5]) -> Self {
+        let json = json.object();
+        let [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens] =
+            keys.map(|names| json.get(names).map_or(0, whole));
+        Self {
+            input_tokens,
+            output_tokens,
+            cache_read_tokens,
+            cache_write_tokens,
+            reasoning_tokens,
+        }
+        .bounded()
     }
 
     /// The sum of both, stopping at the largest number a store can hold.
@@ -105,6 +101,13 @@ impl Usage {
     }
 }
 
+/// A count; some programs write it as `5.0`.
+fn whole(json: JsonSlice<'_>) -> u64 {
+    let text = json.as_str();
+    // What is too large or below zero saturates, as does what is no number.
+    text.parse().unwrap_or_else(|_| text.parse::<f64>().map_or(0, |number| number as u64))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,6 +127,14 @@ mod tests {
             ),
             (r#"{"tokens":null,"text":"\"usage\""}"#, none()),
             (r#"{"tokens":"many"}"#, none()),
+            (
+                r#"{"usage":{"inputTokens":3.0,"outputTokens":4,"cacheReadTokens":5,"reasoningTokens":null,"cacheWriteTokens":-1},"tokens":12}"#,
+                spent,
+            ),
+            (
+                r#"{"usage":{"input_tokens":3,"output_tokens":4,"cache_read_input_tokens":5}}"#,
+                spent,
+            ),
         ] {
             let data = RawJson::parse("data", json, 1_000).unwrap();
             assert_eq!(Usage::of_event(&data), usage, "{json}");

@@ -1,10 +1,10 @@
 //! Pages of lists: where they go on from, and the common shape of lists ordered by number.
 
-use ah_model::{Cursor, Invalid, Page, PageRequest};
+use ah_model::{Cursor, Invalid, Page, PageLimit, PageRequest, limits};
 use ah_store::StoreError;
 
 use crate::SqlStore;
-use crate::tx::{Row, query_all};
+use crate::tx::{Row, Tx, query_all};
 
 impl SqlStore {
     /// A page of a list ordered by ascending number. `sql` takes the number to go on from and how
@@ -46,4 +46,54 @@ pub(crate) fn text_cursor(cursor: Option<&Cursor>) -> Result<Option<&str>, Store
 /// The refusal of a cursor that another list returned.
 pub(crate) fn foreign_cursor(cursor: &Cursor) -> StoreError {
     Invalid::new("cursor", format!("\"{cursor}\" is not a cursor this list returned")).into()
+}
+
+/// Ids of `table` that begin with a prefix, at most two: a range in byte order, which an index
+/// serves.
+pub(crate) fn ids_with_prefix<T>(
+    tx: &mut dyn Tx,
+    table: &str,
+    prefix: &str,
+) -> Result<Vec<T>, StoreError>
+where
+    T: std::str::FromStr<Err = Invalid>,
+{
+    let sql = format!("SELECT id FROM {table} WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 2");
+    // Ids are ASCII, so this character sorts after all of theirs.
+    let end = format!("{prefix}\u{7f}");
+    query_all(tx, &sql, &[prefix.into(), (&end).into()], |row| row.parse(0))
+}
+
+/// Rows that the first statement of a page reads. PostgreSQL sends all rows of a statement, and one
+/// may be megabytes: further statements read as many as the size of the rows before allows.
+const ROWS_AT_FIRST: usize = 64;
+
+/// A page of items whose size is not known beforehand: it ends early rather than hold more than
+/// [`limits::PAGE_BYTES_MAX`]. `read` gives so many items behind one, or from the start.
+pub(crate) fn sized_page<T>(
+    limit: PageLimit,
+    mut read: impl FnMut(Option<&T>, usize) -> Result<Vec<T>, StoreError>,
+    size: impl Fn(&T) -> usize,
+    cursor: impl Fn(&T) -> Cursor,
+) -> Result<Page<T>, StoreError> {
+    let (mut items, mut bytes): (Vec<T>, usize) = (Vec::new(), 0);
+    let mut rows = ROWS_AT_FIRST;
+    loop {
+        // One more than fits says that there is a next page.
+        let wanted = rows.min(limit.get() + 1 - items.len());
+        let found = read(items.last(), wanted)?;
+        let ended = found.len() < wanted;
+        for item in found {
+            if items.len() == limit.get() || bytes > limits::PAGE_BYTES_MAX {
+                return Ok(Page { next_cursor: items.last().map(cursor), items });
+            }
+            bytes += size(&item);
+            items.push(item);
+        }
+        if ended {
+            return Ok(Page { items, next_cursor: None });
+        }
+        let each = (bytes / items.len().max(1)).max(1);
+        rows = (limits::PAGE_BYTES_MAX / each).clamp(1, limit.get() + 1);
+    }
 }

@@ -15,11 +15,11 @@ pub(crate) enum Dialect {
 
 impl Dialect {
     /// Ends a SELECT whose row the transaction is about to change. SQLite's writers have the whole
-    /// database already.
+    /// database already. Keys never change, so rows that refer to this one may come meanwhile.
     pub(crate) fn for_update(self) -> &'static str {
         match self {
             Self::Sqlite => "",
-            Self::Postgres => " FOR UPDATE",
+            Self::Postgres => " FOR NO KEY UPDATE",
         }
     }
 

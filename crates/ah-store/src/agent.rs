@@ -2,7 +2,7 @@
 
 use ah_model::{
     Agent, AgentFilter, AgentId, AgentImport, AgentImported, AgentUpdate, Appended, Lifecycle,
-    NewAgent, NewEvent, Order, Origin, Page, PageRequest, Renewal, Session,
+    NewAgent, NewEvent, Order, Origin, Page, PageRequest, Renewal, Session, SessionId,
 };
 use async_trait::async_trait;
 
@@ -54,10 +54,12 @@ pub trait Agents {
     async fn renew_agent(&self, id: AgentId, renewal: Renewal) -> Result<Session, StoreError>;
 
     /// Appends to the agent's active session, which begins to run with its first event. A dead
-    /// agent is a conflict; a sleeping one stays asleep.
+    /// agent, or one that goes on in another session than `expected`, is a conflict; a sleeping one
+    /// stays asleep. Deduplication keys hold within one session.
     async fn append_to_agent(
         &self,
         id: AgentId,
+        expected: Option<SessionId>,
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError>;
 

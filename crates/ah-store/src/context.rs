@@ -2,8 +2,8 @@
 //! in bounded memory, and hands them to the pure function of the model.
 
 use ah_model::{
-    Appended, Cause, Context, ContextReason, Event, EventQuery, Fork, Invalid, Order, PageLimit,
-    Session, SessionId, Window, context, limits, repairs,
+    Cause, Context, ContextReason, Event, EventQuery, Fork, Invalid, Order, PageLimit, Session,
+    SessionId, Window, context, limits, repairs,
 };
 
 use crate::{Store, StoreError};
@@ -55,19 +55,40 @@ pub async fn session_context(
     }))
 }
 
-/// Closes what a crash left open in `session`: calls without an answer, programs without an end.
-/// Nothing is appended when nothing is open; doing it twice, or two at once, gives one history.
+/// A context whose session has nothing open that could be closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// What a model is shown again.
+    pub context: Context,
+    /// How many events closed what a crash had left open.
+    pub repaired: u64,
+}
+
+/// Closes what a crash left open in `session`, as far as `limit` shows it: calls without an answer,
+/// programs without an end. Nothing is appended when nothing is open; doing it twice, or two at
+/// once, gives one history.
 pub async fn repair_session(
     store: &dyn Store,
     session: SessionId,
-) -> Result<Option<Appended>, StoreError> {
-    let seen = session_context(store, session.clone(), ContextLimit::default()).await?;
-    let repairs = repairs(&seen)?;
-    if repairs.is_empty() {
-        return Ok(None);
+    limit: ContextLimit,
+) -> Result<Restored, StoreError> {
+    let context = session_context(store, session.clone(), limit).await?;
+    let repairs = repairs(&context)?;
+    let mut repaired = 0;
+    for batch in repairs.chunks(REPAIRS_AT_ONCE) {
+        repaired += store.append_events(session.clone(), batch.to_vec()).await?.appended;
     }
-    store.append_events(session, repairs).await.map(Some)
+    match repairs.is_empty() {
+        true => Ok(Restored { context, repaired }),
+        false => {
+            let context = session_context(store, session, limit).await?;
+            Ok(Restored { context, repaired })
+        }
+    }
 }
+
+/// Keys make it harmless that repairs of one session are more than one append.
+const REPAIRS_AT_ONCE: usize = 100;
 
 fn reason_of(session: &Session) -> Option<ContextReason> {
     let cause = session.of_agent.as_ref().map_or(Cause::Reset, |membership| membership.cause);
@@ -91,10 +112,13 @@ impl Tail<'_> {
     ) -> Result<(u64, Option<Session>), StoreError> {
         let mut omitted = self.read(&session.id, session.last_seq).await?;
         let (mut fork, mut stem) = (session.forked_from.clone(), None);
-        for _ in 0..limits::FORK_DEPTH_MAX {
-            let Some(Fork { session_id, at_seq }) = fork else {
-                return Ok((omitted, stem));
-            };
+        let mut depth = 0;
+        while let Some(Fork { session_id, at_seq }) = fork {
+            if depth == limits::FORK_DEPTH_MAX {
+                // Nobody reads so far back: what is beyond counts as left out.
+                omitted += at_seq;
+                break;
+            }
             // A full window is not read on, but what is before it counts.
             omitted += match omitted {
                 0 => self.read(&session_id, at_seq).await?,
@@ -103,9 +127,9 @@ impl Tail<'_> {
             let above = self.store.session(session_id).await?;
             fork = above.forked_from.clone();
             stem = Some(above);
+            depth += 1;
         }
-        let source = format!("more than {} forks deep", limits::FORK_DEPTH_MAX);
-        Err(StoreError::corrupt(format!("the lineage of session {}", session.id), source))
+        Ok((omitted, stem))
     }
 
     /// Takes events up to `last_seq` from the newest on; returns how many did not fit.

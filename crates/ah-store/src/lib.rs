@@ -30,7 +30,7 @@ pub use agent_kind::AgentKinds;
 pub use block_on::block_on;
 pub use capabilities::Capabilities;
 pub use clock::{Clock, SystemClock};
-pub use context::{ContextLimit, repair_session, session_context};
+pub use context::{ContextLimit, Restored, repair_session, session_context};
 pub use draft::Drafts;
 pub use error::{BoxError, Feature, Kind, Problem, StoreError};
 pub use event::{EventWatch, Events};

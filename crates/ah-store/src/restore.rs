@@ -1,8 +1,8 @@
 //! Restore: what a program that runs agents loads at its start.
 
-use ah_model::{Agent, AgentFilter, Context, Lifecycle, PageLimit, PageRequest};
+use ah_model::{Agent, AgentFilter, Lifecycle, PageLimit, PageRequest};
 
-use crate::{ContextLimit, Kind, Store, StoreError, repair_session, session_context};
+use crate::{ContextLimit, Kind, Restored, Store, StoreError, repair_session};
 
 /// The agents that take part. None of their history is read: [`restore_agent`] does that for one
 /// when it is needed.
@@ -41,10 +41,9 @@ pub async fn restore_agent(
     store: &dyn Store,
     agent: &Agent,
     limit: ContextLimit,
-) -> Result<Context, StoreError> {
+) -> Result<Restored, StoreError> {
     let Some(session) = agent.active_session_id.clone() else {
         return Err(StoreError::conflict(Kind::Agent, &agent.name, "has no session"));
     };
-    repair_session(store, session.clone()).await?;
-    session_context(store, session, limit).await
+    repair_session(store, session, limit).await
 }

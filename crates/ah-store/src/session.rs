@@ -34,7 +34,7 @@ pub trait Sessions {
     /// The ids that begin with `prefix`, at most two: enough to tell unique from not.
     async fn session_ids_with_prefix(&self, prefix: String) -> Result<Vec<SessionId>, StoreError>;
 
-    /// Sessions by last activity, newest first.
+    /// Sessions by last activity, newest first. A page may end early when what it holds is large.
     async fn list_sessions(
         &self,
         filter: SessionFilter,
@@ -68,6 +68,7 @@ pub trait Sessions {
     /// appending moved the row on. A session of that id with another beginning, or whose newest
     /// seq is not the header's, is a conflict: what the header says is not about its log. So is a
     /// fork at a seq that the session forked from has not reached. A session that is not here takes
-    /// its place among an agent's sessions only if it had that place here before.
+    /// its place among an agent's sessions only if it had that place here before, and has ended if
+    /// that agent goes on in another.
     async fn restore_session(&self, header: ExportHeader) -> Result<Session, StoreError>;
 }

@@ -80,10 +80,11 @@ impl Agents for ModelStore {
     async fn append_to_agent(
         &self,
         id: AgentId,
+        expected: Option<SessionId>,
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
-        self.write(|rows, door| rows.append_to_agent(&id, events, door))
+        self.write(|rows, door| rows.append_to_agent(&id, expected.as_ref(), events, door))
     }
 
     async fn agent_sessions(
@@ -131,6 +132,12 @@ impl Rows {
         }
         if self.agent_named(&new.name).is_some() {
             return Err(StoreError::conflict(Kind::Agent, new.name, "exists already"));
+        }
+        if self.agents.keys().any(|other| other.as_str() == new.name) {
+            return Err(StoreError::conflict(Kind::Agent, new.name, "is the id of another agent"));
+        }
+        if self.agent_named(id.as_str()).is_some() {
+            return Err(StoreError::conflict(Kind::Agent, id, "is the name of another agent"));
         }
         let holder =
             new.origin.as_ref().and_then(|origin| Some((origin, self.agent_from(origin)?)));
@@ -213,11 +220,13 @@ impl Rows {
     fn append_to_agent(
         &mut self,
         id: &AgentId,
+        expected: Option<&SessionId>,
         events: Vec<NewEvent>,
         door: &Door,
     ) -> Result<Appended, StoreError> {
         let now = door.now();
-        let (_, active) = self.going_on(id)?;
+        let (agent, active) = self.going_on(id)?;
+        Agent::expect(&active.id, expected).map_err(|reason| refused(&agent, reason))?;
         let appended = self.append_events(&active.id, events, now)?;
         if appended.appended > 0 && active.status == SessionStatus::Created {
             let begins = StatusChange { to: SessionStatus::Running, exit: Exit::default() };

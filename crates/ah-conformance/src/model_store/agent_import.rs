@@ -1,8 +1,8 @@
 //! Imports of agents in the oracle.
 
 use ah_model::{
-    Agent, AgentImport, AgentImported, IMPORTED, Lifecycle, NewSession, Origin, RETIRED, SessionId,
-    SessionImport,
+    Agent, AgentId, AgentImport, AgentImported, IMPORTED, Lifecycle, NewSession, Origin, RETIRED,
+    SessionId, SessionImport,
 };
 use ah_store::{Kind, StoreError};
 
@@ -45,12 +45,18 @@ impl Rows {
 
     /// The agent under the id it wants, if that is free, and the first of its names that is.
     fn new_imported(&self, import: &AgentImport, door: &Door) -> Result<Agent, StoreError> {
-        let free = |id: &_| !self.agents.contains_key(id);
+        let free =
+            |id: &AgentId| !self.agents.contains_key(id) && self.agent_named(id.as_str()).is_none();
         let id = match import.agent.id.clone().filter(free) {
             Some(id) => id,
             None => door.ids.agent(door.now())?,
         };
-        let name = import.names().find(|name| self.agent_named(name).is_none()).unwrap();
+        let wanted = import.agent.id.as_ref().map(AgentId::as_str);
+        let is_id = |name: &str| {
+            wanted != Some(name) && self.agents.keys().any(|other| other.as_str() == name)
+        };
+        let free = |name: &String| self.agent_named(name).is_none() && !is_id(name);
+        let name = import.names().find(free).unwrap();
         Ok(Agent::imported(import, id, name)?)
     }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use ah_model::{
-    Agent, Cursor, ExportHeader, Fork, NewSession, Origin, Page, PageRequest, Session,
+    Agent, Cursor, ExportHeader, Fork, Membership, NewSession, Origin, Page, PageRequest, Session,
     SessionFilter, SessionId, StatusChange, Timestamp, Usage,
 };
 use ah_store::{Kind, SessionFork, Sessions, StoreError};
@@ -211,6 +211,9 @@ impl Rows {
         session.repo_id = Some(repo.id);
         session.last_seq = 0;
         session.usage = Usage::default();
+        if self.is_left(session.of_agent.as_ref(), &session.id) {
+            session.left_behind();
+        }
         self.sessions.insert(session.id.clone(), session);
         for task in header.tasks {
             self.insert_task(task);
@@ -218,9 +221,18 @@ impl Rows {
         Ok(())
     }
 
+    /// Whether the agent of a session goes on in another.
+    fn is_left(&self, place: Option<&Membership>, session: &SessionId) -> bool {
+        let agent = place.and_then(|place| self.agents.get(&place.id));
+        agent.is_some_and(|agent| agent.active_session_id.as_ref() != Some(session))
+    }
+
     /// Everything that changes in a session's life is the export's, but what is held of its log
     /// is the store's.
-    fn overwrite(&mut self, from: Session) -> Result<(), StoreError> {
+    fn overwrite(&mut self, mut from: Session) -> Result<(), StoreError> {
+        if self.is_left(self.row(&from.id)?.of_agent.as_ref(), &from.id) {
+            from.left_behind();
+        }
         let session = self.row_mut(&from.id)?;
         *session = Session {
             agent: session.agent.clone(),

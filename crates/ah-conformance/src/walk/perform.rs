@@ -120,7 +120,9 @@ async fn perform(
         Op::RenewAgent(id, given) => {
             json!(store.renew_agent(names.id(&id), renewal(given, names)).await?)
         }
-        Op::AppendToAgent(id, events) => json!(store.append_to_agent(names.id(&id), events).await?),
+        Op::AppendToAgent(id, events) => {
+            json!(store.append_to_agent(names.id(&id), None, events).await?)
+        }
         Op::AgentSessions(id, order, start) => {
             let id = names.id(&id);
             let list = |page| store.agent_sessions(id.clone(), order, page);

@@ -1,9 +1,9 @@
 //! `history.jsonl`, line by line: a record, a marker that begins a session, or neither.
 
 use ah_model::limits::{EVENT_DATA_BYTES_MAX, PROMPT_BYTES_MAX};
-use ah_model::{NewEvent, RawJson, check_text};
+use ah_model::{JsonMember, NewEvent, RawJson, check_text};
 
-use crate::raw_object::{Member, Moment, RawObject, exact_text, lossy_text, storable};
+use crate::raw_object::{Moment, RawObject, exact_text, lossy_text, storable};
 
 /// The name of the file.
 pub(super) const FILE: &str = "history.jsonl";
@@ -95,7 +95,7 @@ fn short(reason: &str) -> String {
     reason.replace(" at line 1 column ", " at column ")
 }
 
-fn kind_of(member: &Member<'_>) -> Result<String, &'static str> {
+fn kind_of(member: &JsonMember<'_>) -> Result<String, &'static str> {
     if !member.value.starts_with('"') {
         return Err("its type is not a string");
     }

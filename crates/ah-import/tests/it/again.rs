@@ -179,7 +179,7 @@ fn an_agent_that_went_on_here_keeps_its_session_and_gets_what_is_new() {
     let renewal = Renewal::new(Beginning::Reset { message: None });
     let ours = block_on(store.renew_agent(agent.id.clone(), renewal)).unwrap();
     let note = NewEvent { kind: "note".into(), data: RawJson::null(), dedup_key: None, ts: None };
-    block_on(store.append_to_agent(agent.id.clone(), vec![note])).unwrap();
+    block_on(store.append_to_agent(agent.id.clone(), None, vec![note])).unwrap();
     dir.append("a02onlystart000000000000", "{\"type\":\"note\",\"at\":1771200000005}\n");
     assert_eq!(dir.import(&*store).records.imported, 1);
     let agent = agents(&*store).remove(0);

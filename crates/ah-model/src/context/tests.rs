@@ -50,7 +50,9 @@ fn lines(context: &Context) -> Vec<String> {
         let failed = if message.is_error == Some(true) { " failed" } else { "" };
         format!("{role}{seq}{call}{failed}: {}", parts.join(" | "))
     };
-    context.messages.iter().map(line).collect()
+    // Ids made up for events end with a digest of the session's.
+    let digest = &to_hex(&Sha256::digest(SESSION.as_bytes()))[..8];
+    context.messages.iter().map(|message| line(message).replace(digest, "ID")).collect()
 }
 
 #[test]
@@ -96,8 +98,8 @@ fn every_record_type_is_shown_or_passed_over_as_it_means() {
             r#"assistant 3: on it | c1=read({"p":1.0})"#,
             "tool 8 c1: 42",
             "assistant 10: it is 42",
-            r#"assistant 11: seq-11=Bash({"command":"ls"})"#,
-            "tool 12 seq-11: a.txt",
+            r#"assistant 11: call-11-ID=Bash({"command":"ls"})"#,
+            "tool 12 call-11-ID: a.txt",
         ]
     );
     assert_eq!((context.records, context.unread, context.pending_calls.len()), (14, 0, 0));
@@ -185,17 +187,17 @@ fn hooks_that_tell_only_of_the_end_show_the_call_as_well() {
     assert_eq!(
         lines(&context),
         [
-            "assistant 1: seq-1=A(1)",
-            "assistant 2: seq-2=A(2)",
-            "tool 3 seq-1: first",
-            "assistant 4: seq-4=B(3)",
-            "tool 4 seq-4 failed: no such file",
+            "assistant 1: call-1-ID=A(1)",
+            "tool 3 call-1-ID: first",
+            "assistant 2: call-2-ID=A(2)",
+            "assistant 4: call-4-ID=B(3)",
+            "tool 4 call-4-ID failed: no such file",
             "assistant 5: t4=A(4)",
             r#"tool 6 t4: {"x":1}"#,
         ]
     );
-    let pending: Vec<_> = context.pending_calls.iter().map(|call| call.id.as_str()).collect();
-    assert_eq!(pending, ["seq-2"]);
+    let pending: Vec<_> = context.pending_calls.iter().map(|call| call.seq).collect();
+    assert_eq!(pending, [2]);
 }
 
 /// The log after the repairs that its context asks for.
@@ -227,9 +229,10 @@ fn a_repair_closes_what_is_open_once_and_a_late_answer_takes_its_place() {
     assert!(lines(&after)[2].starts_with("tool 4 c1 failed:"), "{:?}", lines(&after));
 
     let mut late = closed;
-    late.push(event(6, "tool_result", r#"{"toolCallId":"c1","content":"r1"}"#));
+    late.push(event(6, "user_message", r#""and?""#));
+    late.push(event(7, "tool_result", r#"{"toolCallId":"c1","content":"r1"}"#));
     let shown = lines(&seen(&late, 0, None));
-    assert_eq!(shown[1..], ["tool 2 c2: r2", "tool 6 c1: r1"]);
+    assert_eq!(shown[1..], ["tool 2 c2: r2", "tool 7 c1: r1", "user 6: and?"]);
 }
 
 #[test]
@@ -246,8 +249,103 @@ fn a_program_that_can_go_on_is_left_with_its_call() {
     let after = seen(&closed, 0, None);
     let pending: Vec<_> = after.pending_calls.iter().map(|call| call.id.as_str()).collect();
     assert_eq!(pending, ["rp-9"]);
-    assert_eq!(after.open_rlms[0].resume_seq, Some(3));
+    let resume = ResumePoint { session_id: SESSION.parse().unwrap(), seq: 3 };
+    assert_eq!(after.open_rlms[0].resume, Some(resume));
     assert_eq!(repaired(&closed), closed);
+}
+
+#[test]
+fn an_older_program_that_can_go_on_is_left_when_the_newest_cannot() {
+    let open = log(&[
+        ("rlm_start", r#"{"toolCallId":"p"}"#),
+        ("rlm_tool_call", r#"{"toolCallId":"p","snapshot":"AA=="}"#),
+        ("rlm_start", r#"{"toolCallId":"q"}"#),
+    ]);
+    let after = seen(&repaired(&open), 0, None);
+    let left: Vec<_> = after.open_rlms.iter().map(|rlm| rlm.tool_call_id.as_str()).collect();
+    assert_eq!(left, ["p"]);
+}
+
+#[test]
+fn every_call_of_an_event_is_closed_also_when_they_share_an_id() {
+    let twice = r#"{"toolCalls":[{"id":"c","name":"x"},{"id":"c","name":"y"}]}"#;
+    let copy = r#"{"messages":[{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"x"}]},{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"y"}]}]}"#;
+    for open in [log(&[("assistant_message", twice)]), log(&[("context_copy", copy)])] {
+        let closed = repaired(&open);
+        let keys: Vec<_> = closed.iter().filter_map(|event| event.dedup_key.as_deref()).collect();
+        assert_eq!(keys, ["repair:s1:1:0", "repair:s1:1:1"]);
+        assert_eq!(seen(&closed, 0, None).pending_calls, []);
+    }
+}
+
+/// The first events are another session's, which this one was forked from.
+fn forked(records: &[(&str, &str)], inherited: usize) -> Context {
+    let mut events = log(records);
+    for event in &mut events[..inherited] {
+        event.session_id = "stem".parse().unwrap();
+    }
+    for (seq, event) in (1..).zip(&mut events[inherited..]) {
+        event.seq = seq;
+    }
+    seen(&events, 0, None)
+}
+
+#[test]
+fn what_was_inherited_means_the_same_in_every_fork() {
+    let rewritten = [
+        ("assistant_message", r#"{"text":"theirs"}"#),
+        ("assistant_message", r#"{"text":"ours"}"#),
+        ("assistant_rewrite", r#"{"assistantSeq":1,"text":"new"}"#),
+    ];
+    // Seq 1 is the fork's own, whatever stands before it.
+    assert_eq!(lines(&forked(&rewritten, 1)), ["assistant 1: theirs", "assistant 1: new"]);
+    let hooks = [
+        ("pre_tool", r#"{"tool_name":"Bash","tool_input":1}"#),
+        ("pre_tool", r#"{"tool_name":"Read","tool_input":2}"#),
+        ("post_tool", r#"{"tool_name":"Read","tool_output":"r"}"#),
+    ];
+    let context = forked(&hooks, 1);
+    assert_eq!(lines(&context)[1..], ["assistant 1: call-1-ID=Read(2)", "tool 2 call-1-ID: r"]);
+    let pending: Vec<_> = context.pending_calls.iter().map(|call| call.name.as_str()).collect();
+    assert_eq!(pending, ["Bash"]);
+    let rlm = [
+        ("rlm_start", r#"{"toolCallId":"p"}"#),
+        ("rlm_tool_call", r#"{"toolCallId":"p","snapshotId":"s"}"#),
+    ];
+    let open = &forked(&rlm, 1).open_rlms[0];
+    let resume = ResumePoint { session_id: SESSION.parse().unwrap(), seq: 1 };
+    assert_eq!((open.session_id.as_str(), &open.resume), ("stem", &Some(resume)));
+}
+
+#[test]
+fn odd_spellings_cost_no_message() {
+    let context = of(&[
+        ("user_message", r#"{"text":"kept","\ud800":1}"#),
+        ("user_message", r#"{"text":"first","text":"last","files":7}"#),
+        (
+            "message",
+            r#"{"role":"assistant","content":[{"id":"c","toolCallId":"x","name":"n","type":"tool_use"}]}"#,
+        ),
+        ("message", r#"{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"r"}]}"#),
+    ]);
+    assert_eq!(
+        lines(&context),
+        ["user 1: kept", "user 2: last | file 7", "assistant 3: c=n(null)", "tool 4 c: r"]
+    );
+}
+
+#[test]
+fn a_list_of_more_parts_than_anybody_means_is_shown_as_it_is() {
+    let list = |count: usize| format!("[{}]", vec!["1"; count].join(","));
+    let shown = |count: usize| {
+        let data = format!(r#"{{"content":{}}}"#, list(count));
+        of(&[("user_message", &data)]).messages[0].content.len()
+    };
+    assert_eq!((shown(MESSAGE_PARTS_MAX), shown(MESSAGE_PARTS_MAX + 1)), (MESSAGE_PARTS_MAX, 1));
+    let data = format!(r#"{{"content":{}}}"#, list(MESSAGE_PARTS_MAX));
+    let full = CONTEXT_PARTS_MAX / MESSAGE_PARTS_MAX;
+    let records = vec![("user_message", data.as_str()); full + 1];
+    assert_eq!(of(&records).messages[full].content.len(), 1);
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn create(store: &SqlStore, name: &str, number: usize, records: usize) {
         .id;
     let batch: Vec<NewEvent> = (0..RECORDS).map(record).collect();
     for _ in 0..records / RECORDS {
-        block_on(store.append_to_agent(id.clone(), batch.clone())).unwrap();
+        block_on(store.append_to_agent(id.clone(), None, batch.clone())).unwrap();
     }
 }
 

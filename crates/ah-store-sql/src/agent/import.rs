@@ -6,7 +6,7 @@ use ah_model::{
 };
 use ah_store::{Kind, StoreError};
 
-use super::{Access, get, lock, of_name, of_origin, row};
+use super::{Access, exists, get, of_name, of_origin, row};
 use crate::event::{self, Append};
 use crate::resources::Resources;
 use crate::session::{self, Place};
@@ -54,7 +54,9 @@ fn insert(tx: &mut dyn Tx, ctx: &Resources, import: &AgentImport) -> Result<Agen
     let id = free_id(tx, ctx, import.agent.id.as_ref())?;
     let mut name = import.agent.name.clone();
     for candidate in import.names() {
-        if of_name(tx, &candidate)?.is_none() {
+        let an_id = import.agent.id.as_ref().is_none_or(|id| id.as_str() != candidate)
+            && exists(tx, &candidate)?;
+        if !an_id && of_name(tx, &candidate)?.is_none() {
             name = candidate;
             break;
         }
@@ -70,7 +72,9 @@ fn free_id(
     wanted: Option<&AgentId>,
 ) -> Result<AgentId, StoreError> {
     match wanted {
-        Some(id) if !lock(tx, id)? => Ok(id.clone()),
+        Some(id) if !exists(tx, id.as_str())? && of_name(tx, id.as_str())?.is_none() => {
+            Ok(id.clone())
+        }
         _ => ctx.ids.agent(ctx.now()),
     }
 }

@@ -1,46 +1,29 @@
 //! Lists of agents by name, and of an agent's sessions by number.
 
-use ah_model::{Agent, AgentFilter, AgentId, Cursor, Order, Page, PageRequest, Session, limits};
+use ah_model::{Agent, AgentFilter, AgentId, Cursor, Order, Page, PageRequest, Session};
 use ah_store::StoreError;
 
 use super::row::{SELECT, read};
 use super::{Access, get};
-use crate::page::{foreign_cursor, number_cursor};
+use crate::page::{foreign_cursor, number_cursor, sized_page};
 use crate::session;
 use crate::statement::Statement;
 use crate::tx::{Tx, query_all};
-
-/// Rows of one statement: PostgreSQL sends all of them at once, and an agent may be a megabyte.
-const ROWS_AT_ONCE: usize = 250;
 
 pub(super) fn agents(
     tx: &mut dyn Tx,
     filter: &AgentFilter,
     page: &PageRequest,
 ) -> Result<Page<Agent>, StoreError> {
-    let mut after = match &page.cursor {
-        None => String::new(),
-        Some(Cursor::Text(name)) => name.clone(),
+    let from = match &page.cursor {
+        None => "",
+        Some(Cursor::Text(name)) => name,
         Some(other) => return Err(foreign_cursor(other)),
     };
-    let (mut agents, mut bytes): (Vec<Agent>, _) = (Vec::new(), 0);
-    loop {
-        let rows = (page.limit.get() + 1 - agents.len()).min(ROWS_AT_ONCE);
-        let found = some_agents(tx, filter, &after, rows)?;
-        let ended = found.len() < rows;
-        for agent in found {
-            // One more than fits says that there is a next page.
-            if agents.len() == page.limit.get() || (bytes > limits::PAGE_BYTES_MAX) {
-                return Ok(Page { next_cursor: agents.last().map(cursor), items: agents });
-            }
-            bytes += size(&agent);
-            after.clone_from(&agent.name);
-            agents.push(agent);
-        }
-        if ended {
-            return Ok(Page { items: agents, next_cursor: None });
-        }
-    }
+    let read = |last: Option<&Agent>, rows| {
+        some_agents(tx, filter, last.map_or(from, |agent| &agent.name), rows)
+    };
+    sized_page(page.limit, read, size, cursor)
 }
 
 fn cursor(agent: &Agent) -> Cursor {
@@ -64,7 +47,10 @@ fn some_agents(
     let mut query = Statement::new(SELECT, tx.dialect());
     query.push(" WHERE i.name > ").param(after);
     let words = filter.lifecycles.iter().map(|lifecycle| lifecycle.as_str());
-    query.any_of("i.lifecycle", words);
+    // As it is read: a lifecycle that nobody knows is asleep.
+    let lifecycle =
+        "CASE WHEN i.lifecycle IN ('active', 'dead') THEN i.lifecycle ELSE 'sleeping' END";
+    query.any_of(lifecycle, words);
     if let Some(agent_type) = &filter.agent_type {
         query.condition("i.type = ", agent_type.as_str());
     }
@@ -86,21 +72,37 @@ pub(super) fn sessions(
 ) -> Result<Page<Session>, StoreError> {
     get(tx, id, Access::Read)?;
     let from = number_cursor(page.cursor.as_ref())?;
+    let read = |last: Option<&Session>, rows| {
+        let from = last.map(number).or(from);
+        some_sessions(tx, id, order, from, rows)
+    };
+    sized_page(page.limit, read, session::size, |session| Cursor::Number(number(session)))
+}
+
+fn number(session: &Session) -> i64 {
+    let number = session.of_agent.as_ref().map_or(0, |membership| membership.number);
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn some_sessions(
+    tx: &mut dyn Tx,
+    id: &AgentId,
+    order: Order,
+    from: Option<i64>,
+    rows: usize,
+) -> Result<Vec<Session>, StoreError> {
     let mut query = Statement::new(session::SELECT, tx.dialect());
     query.push(" WHERE s.instance_id = ").param(id.as_str());
-    match order {
-        Order::Oldest => query.condition("s.instance_number > ", from.unwrap_or(0)),
-        Order::Newest => query.condition("s.instance_number < ", from.unwrap_or(i64::MAX)),
-    }
     let direction = match order {
-        Order::Oldest => "ASC",
-        Order::Newest => "DESC",
+        Order::Oldest => {
+            query.condition("s.instance_number > ", from.unwrap_or(0));
+            "ASC"
+        }
+        Order::Newest => {
+            query.condition("s.instance_number < ", from.unwrap_or(i64::MAX));
+            "DESC"
+        }
     };
-    query.push(&format!(" ORDER BY s.instance_number {direction} LIMIT "));
-    query.param(page.limit.get() as u64 + 1);
-    let sessions = query_all(tx, &query.sql, &query.params, session::read)?;
-    Ok(Page::from_overfull(sessions, page.limit, |session| {
-        let number = session.of_agent.as_ref().map_or(0, |membership| membership.number);
-        Cursor::Number(i64::try_from(number).unwrap_or(i64::MAX))
-    }))
+    query.push(&format!(" ORDER BY s.instance_number {direction} LIMIT ")).param(rows as u64);
+    query_all(tx, &query.sql, &query.params, session::read)
 }

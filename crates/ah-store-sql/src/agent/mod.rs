@@ -17,9 +17,10 @@ use async_trait::async_trait;
 
 use crate::SqlStore;
 use crate::event::{self, Append};
+use crate::page::ids_with_prefix;
 use crate::resources::Resources;
 use crate::session::{self, Access, Place};
-use crate::tx::{Tx, query_all, query_first};
+use crate::tx::{Tx, query_first};
 
 /// The agent of that id.
 fn get(tx: &mut dyn Tx, id: &AgentId, access: Access) -> Result<Agent, StoreError> {
@@ -32,8 +33,12 @@ fn get(tx: &mut dyn Tx, id: &AgentId, access: Access) -> Result<Agent, StoreErro
 
 const EXISTS: &str = "SELECT id FROM agent_instances WHERE id = $1";
 
+fn exists(tx: &mut dyn Tx, id: &str) -> Result<bool, StoreError> {
+    Ok(query_first(tx, EXISTS, &[id.into()], |row| row.text(0))?.is_some())
+}
+
 /// Keeps everybody else from changing the agent until the transaction ends; whether there is one.
-fn lock(tx: &mut dyn Tx, id: &AgentId) -> Result<bool, StoreError> {
+pub(crate) fn lock(tx: &mut dyn Tx, id: &AgentId) -> Result<bool, StoreError> {
     let sql = format!("{EXISTS}{}", tx.dialect().for_update());
     Ok(query_first(tx, &sql, &[id.as_str().into()], |row| row.text(0))?.is_some())
 }
@@ -66,6 +71,19 @@ pub(crate) fn free_place(
     Ok(free.map(|_| place))
 }
 
+const LEFT: &str = "SELECT id FROM agent_instances WHERE id = $1 AND active_session_id <> $2";
+
+/// Whether the agent of a session goes on in another.
+pub(crate) fn is_left(
+    tx: &mut dyn Tx,
+    place: Option<&Membership>,
+    session: &SessionId,
+) -> Result<bool, StoreError> {
+    let Some(place) = place else { return Ok(false) };
+    let params = [place.id.as_str().into(), session.as_str().into()];
+    Ok(query_first(tx, LEFT, &params, |row| row.text(0))?.is_some())
+}
+
 fn of_name(tx: &mut dyn Tx, name: &str) -> Result<Option<Agent>, StoreError> {
     let name = name.to_ascii_lowercase();
     row::find(tx, "lower(i.name) = $1", &[(&name).into()])
@@ -94,11 +112,20 @@ fn create(tx: &mut dyn Tx, ctx: &Resources, new: &NewAgent) -> Result<Agent, Sto
 
 fn refuse_taken(tx: &mut dyn Tx, id: &AgentId, new: &NewAgent) -> Result<(), StoreError> {
     let taken = |name: &str| Err(StoreError::conflict(Kind::Agent, name, "exists already"));
-    if query_first(tx, EXISTS, &[id.as_str().into()], |row| row.text(0))?.is_some() {
+    if exists(tx, id.as_str())? {
         return taken(id.as_str());
     }
     if of_name(tx, &new.name)?.is_some() {
         return taken(&new.name);
+    }
+    // A name and an id are given in the same places: neither may be another agent's other one.
+    if exists(tx, &new.name)? {
+        let reason = "is the id of another agent";
+        return Err(StoreError::conflict(Kind::Agent, &new.name, reason));
+    }
+    if of_name(tx, id.as_str())?.is_some() {
+        let reason = "is the name of another agent";
+        return Err(StoreError::conflict(Kind::Agent, id, reason));
     }
     let Some(origin) = &new.origin else { return Ok(()) };
     match of_origin(tx, origin)? {
@@ -150,7 +177,7 @@ fn set_lifecycle(
     Ok(agent)
 }
 
-/// An agent that may go on, and its active session; both locked.
+/// An agent that may go on, locked, and its active session.
 fn living(tx: &mut dyn Tx, id: &AgentId) -> Result<(Agent, SessionId), StoreError> {
     let agent = get(tx, id, Access::Change)?;
     agent.refuse_dead().map_err(|reason| refused(&agent, reason))?;
@@ -218,9 +245,11 @@ fn append(
     tx: &mut dyn Tx,
     ctx: &Resources,
     id: &AgentId,
+    expected: Option<&SessionId>,
     events: &[NewEvent],
 ) -> Result<Appended, StoreError> {
     let (agent, session) = living(tx, id)?;
+    Agent::expect(&session, expected).map_err(|reason| refused(&agent, reason))?;
     let now = ctx.now();
     let (session, agent) = (&session, Some(&agent.id));
     let wanted = Append { session, after: None, events, agent, active_at: Some(now) };
@@ -229,16 +258,6 @@ fn append(
         tx.execute(BEGIN, &[now.into(), session.as_str().into()])?;
     }
     Ok(done)
-}
-
-/// Ids that begin with a prefix: a range in byte order, which an index serves.
-const WITH_PREFIX: &str =
-    "SELECT id FROM agent_instances WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 2";
-
-fn with_prefix(tx: &mut dyn Tx, prefix: &str) -> Result<Vec<AgentId>, StoreError> {
-    // Ids are ASCII, so this character sorts after all of theirs.
-    let end = format!("{prefix}\u{7f}");
-    query_all(tx, WITH_PREFIX, &[prefix.into(), (&end).into()], |row| row.parse(0))
 }
 
 #[async_trait]
@@ -261,7 +280,7 @@ impl Agents for SqlStore {
     }
 
     async fn agent_ids_with_prefix(&self, prefix: String) -> Result<Vec<AgentId>, StoreError> {
-        self.read(move |tx, _| with_prefix(tx, &prefix)).await
+        self.read(move |tx, _| ids_with_prefix(tx, "agent_instances", &prefix)).await
     }
 
     async fn list_agents(
@@ -292,10 +311,11 @@ impl Agents for SqlStore {
     async fn append_to_agent(
         &self,
         id: AgentId,
+        expected: Option<SessionId>,
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
-        self.write(move |tx, ctx| append(tx, ctx, &id, &events)).await
+        self.write(move |tx, ctx| append(tx, ctx, &id, expected.as_ref(), &events)).await
     }
 
     async fn agent_sessions(
@@ -310,5 +330,49 @@ impl Agents for SqlStore {
     async fn import_agent(&self, import: AgentImport) -> Result<AgentImported, StoreError> {
         import.check()?;
         self.write(move |tx, ctx| import::import(tx, ctx, &import)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ah_conformance::{SeededIds, TestClock};
+    use ah_model::{AgentFilter, Lifecycle, NewAgent, NewRepo, NewSession, PageRequest, Vcs};
+    use ah_store::{Agents, Capabilities, Ids, block_on, load_agents};
+
+    use crate::{SqlStore, SqliteOptions};
+
+    #[test]
+    fn one_odd_row_hides_no_other_agent_and_is_found_as_it_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = SqliteOptions::new(directory.path().join("state.db"));
+        let ids = Ids::new(Box::new(SeededIds::new(1)));
+        let capabilities = Capabilities { workspaces: false };
+        let clock = Arc::new(TestClock::new());
+        let (store, _) = SqlStore::open_sqlite(options, capabilities, clock, ids).unwrap();
+        let root_path = Some("/r".to_owned());
+        let repo = NewRepo { vcs: Vcs::None, root_path, remote_url: None, default_branch: None };
+        for name in ["odd", "sound"] {
+            let session = NewSession::new(repo.clone(), "codex".parse().unwrap());
+            block_on(store.create_agent(NewAgent::new(name, session))).unwrap();
+        }
+        let odd = "UPDATE agent_instances SET updated_at = 'soon', lifecycle = 'weird', \
+                   descriptor = 'not json' WHERE name = 'odd'";
+        block_on(store.write(move |tx, _| tx.execute(odd, &[]))).unwrap();
+
+        let roster = block_on(load_agents(&store)).unwrap();
+        assert_eq!((roster.active.len(), roster.sleeping.len()), (1, 1));
+        let filter =
+            AgentFilter { lifecycles: vec![Lifecycle::Sleeping], ..AgentFilter::default() };
+        let page = block_on(store.list_agents(filter, PageRequest::default())).unwrap();
+        assert_eq!(page.items[0].descriptor.as_str(), r#"{"unreadable":"not json"}"#);
+        let violations = block_on(store.check()).unwrap().violations;
+        let rules: Vec<_> = violations.iter().map(|violation| violation.rule).collect();
+        let named = [
+            "what agents are described by is JSON",
+            "an agent has a lifecycle of the state machine",
+        ];
+        assert_eq!(rules, named);
     }
 }

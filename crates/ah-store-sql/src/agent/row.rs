@@ -1,6 +1,6 @@
 //! The row of an agent, read with its kind joined in.
 
-use ah_model::{Agent, AgentKindRef, AgentType, Lifecycle};
+use ah_model::{Agent, AgentKindRef, AgentType, Lifecycle, Timestamp};
 use ah_store::StoreError;
 
 use crate::reader::Reader;
@@ -45,8 +45,8 @@ pub(super) fn read(row: &dyn Row) -> Result<Agent, StoreError> {
         session_count: row.uint()?,
         usage: usage::read(&row)?,
         revision: row.uint()?,
-        created_at: row.time()?,
-        updated_at: row.time()?,
+        created_at: row.time().unwrap_or(Timestamp::EPOCH),
+        updated_at: row.time().unwrap_or(Timestamp::EPOCH),
     })
 }
 

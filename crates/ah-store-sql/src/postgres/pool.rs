@@ -18,7 +18,7 @@ use crate::hub::Hub;
 /// Most connections of one process.
 const CONNECTIONS_MAX: usize = 8;
 /// How often work that lost a race is done again.
-const ATTEMPTS_MAX: usize = 20;
+const ATTEMPTS_MAX: u32 = 20;
 /// Commits are announced to other processes at least this often under constant load.
 const ANNOUNCE_EVERY: Duration = Duration::from_millis(20);
 
@@ -197,10 +197,10 @@ impl Worker {
 
     fn attempt(&mut self, job: &mut Job, isolation: Isolation) -> Result<(), StoreError> {
         let mut reconnected = false;
-        for _ in 0..ATTEMPTS_MAX {
+        for attempt in 0..ATTEMPTS_MAX {
             match self.transact(job, isolation)? {
                 Attempt::Done(done) => return done,
-                Attempt::LostRace => {}
+                Attempt::LostRace => std::thread::sleep(pause(attempt)),
                 Attempt::NotBegun(error) if reconnected => return Err(error),
                 // An idle connection may have died unnoticed; nothing was sent on it.
                 Attempt::NotBegun(_) => {
@@ -244,6 +244,15 @@ impl Worker {
             }
         }
     }
+}
+
+/// How long to wait after a lost race: longer each time, and not as long as everybody else, so that
+/// those who met do not meet again.
+fn pause(attempt: u32) -> Duration {
+    let most = u64::from(1_u32 << attempt.min(6));
+    let thread = std::thread::current().id();
+    let spread = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), thread);
+    Duration::from_millis(spread % most)
 }
 
 enum Attempt {

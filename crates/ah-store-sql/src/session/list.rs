@@ -4,7 +4,7 @@ use ah_model::{Cursor, Page, PageRequest, Session, SessionFilter, Timestamp};
 use ah_store::StoreError;
 
 use super::row::{SELECT, read};
-use crate::page::foreign_cursor;
+use crate::page::{foreign_cursor, sized_page};
 use crate::statement::Statement;
 use crate::tx::{Tx, query_all};
 
@@ -20,16 +20,24 @@ pub(super) fn list(
         Some(other) => return Err(foreign_cursor(other)),
     };
     let title = filter.title.as_ref().map(|title| title.to_ascii_lowercase());
-    let mut query = Statement::new(SELECT, tx.dialect());
-    query.push(" WHERE (s.last_activity_at, s.id) < (").param(at).push(", ").param(id).push(")");
-    conditions(&mut query, filter, title.as_deref());
-    query.push(" ORDER BY s.last_activity_at DESC, s.id DESC LIMIT ");
-    query.param(page.limit.get() as u64 + 1);
-    let sessions = query_all(tx, &query.sql, &query.params, read)?;
-    Ok(Page::from_overfull(sessions, page.limit, |session| Cursor::Activity {
+    let read = |last: Option<&Session>, rows: usize| {
+        let (at, id) = last.map_or((at, id), |s| (s.last_activity_at, s.id.as_str()));
+        let mut query = Statement::new(SELECT, tx.dialect());
+        query.push(" WHERE (s.last_activity_at, s.id) < (").param(at).push(", ").param(id);
+        query.push(")");
+        conditions(&mut query, filter, title.as_deref());
+        query.push(" ORDER BY s.last_activity_at DESC, s.id DESC LIMIT ").param(rows as u64);
+        query_all(tx, &query.sql, &query.params, read)
+    };
+    sized_page(page.limit, read, size, |session| Cursor::Activity {
         at: session.last_activity_at,
         id: session.id.to_string(),
-    }))
+    })
+}
+
+/// The bytes of what may be large.
+pub(crate) fn size(session: &Session) -> usize {
+    session.details.reset_message.as_ref().map_or(0, String::len)
 }
 
 fn conditions<'a>(query: &mut Statement<'a>, filter: &'a SessionFilter, title: Option<&'a str>) {

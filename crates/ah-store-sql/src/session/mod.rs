@@ -12,10 +12,12 @@ use ah_store::{Kind, SessionFork, Sessions, StoreError};
 use async_trait::async_trait;
 
 use crate::SqlStore;
+use crate::page::ids_with_prefix;
 use crate::resources::Resources;
-use crate::tx::{Tx, query_all, query_first};
+use crate::tx::{Tx, query_first};
 use crate::{agent, repo, task, usage, workspace};
 
+pub(crate) use self::list::size;
 pub(crate) use self::row::{SELECT, insert, read, read_origin};
 
 /// Whether the caller is about to change the row.
@@ -181,17 +183,8 @@ fn delete(tx: &mut dyn Tx, id: &SessionId) -> Result<(), StoreError> {
     owner.map_or(Ok(()), |agent| usage::recount(tx, agent.as_str()))
 }
 
-/// Ids that begin with a prefix: a range in byte order, which an index serves.
-const WITH_PREFIX: &str = "SELECT id FROM sessions WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 2";
-
-fn with_prefix(tx: &mut dyn Tx, prefix: &str) -> Result<Vec<SessionId>, StoreError> {
-    // Ids are ASCII, so this character sorts after all of theirs.
-    let end = format!("{prefix}\u{7f}");
-    query_all(tx, WITH_PREFIX, &[prefix.into(), (&end).into()], |row| row.parse(0))
-}
-
 fn restore(tx: &mut dyn Tx, ctx: &Resources, header: &ExportHeader) -> Result<Session, StoreError> {
-    let wanted = &header.session;
+    let mut wanted = header.session.clone();
     let owner = agent::lock_of_session(tx, &wanted.id)?;
     let known = match lock(tx, &wanted.id) {
         Ok(_) => Some(get(tx, &wanted.id, Access::Read)?),
@@ -208,7 +201,10 @@ fn restore(tx: &mut dyn Tx, ctx: &Resources, header: &ExportHeader) -> Result<Se
             Err(StoreError::conflict(Kind::Session, &wanted.id, reason))
         }
         Some(known) => {
-            row::overwrite(tx, wanted)?;
+            if agent::is_left(tx, known.of_agent.as_ref(), &known.id)? {
+                wanted.left_behind();
+            }
+            row::overwrite(tx, &wanted)?;
             owner.map_or(Ok(()), |agent| usage::recount(tx, agent.as_str()))?;
             get(tx, &known.id, Access::Read)
         }
@@ -222,6 +218,10 @@ fn restore_absent(
     header: &ExportHeader,
 ) -> Result<Session, StoreError> {
     let mut session = header.session.clone();
+    if let Some(place) = &session.of_agent {
+        // Before the session forked from: an agent is locked before its sessions everywhere.
+        agent::lock(tx, &place.id)?;
+    }
     refuse_taken(tx, &session.id, session.origin.as_ref())?;
     if let Some(fork) = &session.forked_from {
         let end = lock(tx, &fork.session_id)?;
@@ -240,6 +240,9 @@ fn restore_absent(
     let repo = repo::put(tx, ctx, &session.repo)?;
     (session.repo_id, session.repo) = (Some(repo.id), repo.found);
     (session.last_seq, session.usage) = (0, Usage::default());
+    if agent::is_left(tx, session.of_agent.as_ref(), &session.id)? {
+        session.left_behind();
+    }
     insert(tx, &session)?;
     header.tasks.iter().try_for_each(|task| task::insert(tx, task).map(drop))?;
     Ok(session)
@@ -276,7 +279,7 @@ impl Sessions for SqlStore {
     }
 
     async fn session_ids_with_prefix(&self, prefix: String) -> Result<Vec<SessionId>, StoreError> {
-        self.read(move |tx, _| with_prefix(tx, &prefix)).await
+        self.read(move |tx, _| ids_with_prefix(tx, "sessions", &prefix)).await
     }
 
     async fn list_sessions(
