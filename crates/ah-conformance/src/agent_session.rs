@@ -507,6 +507,39 @@ pub async fn an_append_that_expects_another_session_is_a_conflict(h: &mut dyn Ha
     assert_eq!(session(h, "a-1").await.last_seq, 0);
 }
 
+pub async fn forks_race_with_sessions_that_go_and_come_back(h: &mut dyn Harness) {
+    create_agent(h, "a").await;
+    tell(h, "a", spent(1, 0)).await;
+    let fork = || Beginning::Fork { session: Some(id("a-1")), at_seq: Some(1) };
+    let mut documents = Vec::new();
+    for number in 0..2 {
+        let name = format!("fork-{number}");
+        renew(h, "a", fork(), &name).await;
+        tell(h, "a", spent(1, 0)).await;
+        let mut document = Vec::new();
+        export_session(&*h.store(), &id(&name), &mut document).await.unwrap();
+        documents.push(document);
+    }
+    renew(h, "a", fork(), "last").await;
+    // Both take the agent, the session forked from and one of its forks.
+    race(h, 4, move |store, thread| {
+        for _ in 0..10 {
+            if thread < 2 {
+                block_on(store.renew_agent(agent_id("a"), Renewal::new(fork()))).unwrap();
+                continue;
+            }
+            let thread = thread - 2;
+            block_on(store.delete_session(id(&format!("fork-{thread}")))).unwrap();
+            let mut document = documents[thread as usize].as_slice();
+            block_on(import_session(&*store, &mut document, &mut |_| ())).unwrap();
+        }
+    });
+    let sessions = sessions_of(h, "a").await;
+    assert_eq!(sessions.len(), 24);
+    assert_eq!(agent(h, "a").await.usage, usage(3, 0));
+    assert_eq!(sessions.iter().filter(|session| session.ended_at.is_none()).count(), 1);
+}
+
 pub async fn the_active_session_of_an_agent_cannot_be_deleted(h: &mut dyn Harness) {
     create_agent(h, "a").await;
     let before = everything(h).await;

@@ -84,6 +84,7 @@ macro_rules! conformance {
                 a_deleted_session_takes_its_cost_with_it_and_brings_it_back_once,
                 a_session_that_comes_back_to_an_agent_that_went_on_has_ended,
                 an_append_that_expects_another_session_is_a_conflict,
+                forks_race_with_sessions_that_go_and_come_back,
                 the_active_session_of_an_agent_cannot_be_deleted,
                 an_earlier_session_can_be_deleted_and_its_number_is_not_given_again,
                 a_fork_that_is_no_renewal_belongs_to_no_agent,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ah_model::{NewAgent, NewEvent, RawJson};
-use ah_store::{Agents, ContextLimit, block_on, load_agents, session_context};
+use ah_store::{Agents, ContextLimit, block_on, load_agents, restore_agent, session_context};
 use ah_store_sql::SqlStore;
 use rusqlite::Connection;
 
@@ -139,21 +139,20 @@ fn payload(row: &Vec<rusqlite::types::Value>) -> Option<serde_json::Value> {
 fn restore_all(path: &Path) -> Figure {
     let (store, connection) = (open(path), raw(path));
     let roster = block_on(load_agents(&store)).unwrap();
-    let sessions: Vec<_> = roster.active.into_iter().filter_map(|a| a.active_session_id).collect();
     let before = resident_kib();
     let mut most = before;
     let ours = || {
         micros(|| {
-            for session in &sessions {
-                block_on(session_context(&store, session.clone(), ContextLimit::default()))
-                    .unwrap();
+            for agent in &roster.active {
+                block_on(restore_agent(&store, agent, ContextLimit::default())).unwrap();
                 most = most.max(resident_kib());
             }
         })
     };
     let raw = || {
         micros(|| {
-            for session in &sessions {
+            let sessions = roster.active.iter().filter_map(|a| a.active_session_id.as_ref());
+            for session in sessions {
                 let rows = select(&connection, TAIL_ROWS, &[session.as_str()]);
                 let parsed: Vec<serde_json::Value> = rows.iter().filter_map(payload).collect();
                 assert!(parsed.len() >= RECORDS);
@@ -162,7 +161,7 @@ fn restore_all(path: &Path) -> Figure {
     };
     let (ours, raw) = alternate(3, ours, raw);
     Figure {
-        name: "restore: 1,000 contexts".to_owned(),
+        name: "restore: 1,000 agents".to_owned(),
         unit: "ms",
         ours: ours / 1e3,
         raw: raw / 1e3,
