@@ -298,13 +298,17 @@ impl App {
         unique(Kind::Session, text, &id, found)
     }
 
-    /// The agent that `text` names: its name in any case of its letters, its id, or the beginning
-    /// of that when it is unique. Every agent has a name, so a name wins over another's id.
+    /// The agent that `text` names: its id, its name in any case of its letters, or the beginning
+    /// of its id when that is unique. A whole id wins: programs keep ids, and no name chosen later
+    /// may take their place.
     pub(crate) fn agent(&self, store: &dyn Store, text: &str) -> Result<Agent, CommandError> {
+        let id: AgentId = text.parse()?;
+        if let Some(agent) = if_found(block_on(store.agent(id.clone())))? {
+            return Ok(agent);
+        }
         if let Some(agent) = block_on(store.agent_of_name(text.to_owned()))? {
             return Ok(agent);
         }
-        let id: AgentId = text.parse()?;
         let found = block_on(store.agent_ids_with_prefix(text.to_owned()))?;
         Ok(block_on(store.agent(unique(Kind::Agent, text, &id, found)?))?)
     }
@@ -312,9 +316,8 @@ impl App {
     /// The draft that `text` names: its id, or the beginning of it when that is unique.
     pub(crate) fn draft_id(&self, store: &dyn Store, text: &str) -> Result<DraftId, CommandError> {
         let id: DraftId = text.parse()?;
-        match block_on(store.draft(id.clone())) {
-            Err(StoreError::NotFound { .. }) => {}
-            found => return Ok(found?.id),
+        if let Some(draft) = if_found(block_on(store.draft(id)))? {
+            return Ok(draft.id);
         }
         let mut request = PageRequest { limit: PageLimit::MAX, cursor: None };
         let mut found: Option<DraftId> = None;
@@ -332,6 +335,15 @@ impl App {
             }
         }
         found.ok_or_else(|| StoreError::not_found(Kind::Draft, text).into())
+    }
+}
+
+/// What was looked for, or nothing when there is no such thing.
+fn if_found<T>(looked: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    match looked {
+        Ok(found) => Ok(Some(found)),
+        Err(StoreError::NotFound { .. }) => Ok(None),
+        Err(other) => Err(other),
     }
 }
 

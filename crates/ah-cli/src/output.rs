@@ -87,13 +87,13 @@ impl Output {
     }
 
     /// Hands stdout to `write`, buffered.
-    pub(crate) fn stream(
+    pub(crate) fn stream<T>(
         self,
-        write: impl FnOnce(&mut dyn Write) -> Result<(), CommandError>,
-    ) -> Result<(), CommandError> {
+        write: impl FnOnce(&mut dyn Write) -> Result<T, CommandError>,
+    ) -> Result<T, CommandError> {
         let mut stdout = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        write(&mut stdout)?;
-        written(stdout.flush())
+        let done = write(&mut stdout)?;
+        written(stdout.flush()).map(|()| done)
     }
 
     /// Says something to the person; never part of a result.

@@ -38,8 +38,8 @@ pub use agent::{
 };
 pub use agent_kind::{AgentKind, AgentKindRef};
 pub use context::{
-    Context, ContextMessage, ContextPart, ContextReason, OpenRlm, PendingCall, Role, Window,
-    context,
+    Context, ContextMessage, ContextPart, ContextReason, OpenRlm, PendingCall, ResumePoint, Role,
+    Window, context,
 };
 pub use cursor::Cursor;
 pub use descriptor::{

@@ -131,6 +131,24 @@ fn an_agent_is_called_by_name_id_or_the_beginning_of_its_id() {
 }
 
 #[test]
+fn a_whole_id_is_its_agent_whatever_others_are_called() {
+    let home = Home::new();
+    for (name, id) in [("bob", "agent-1"), ("joe", "agent-2")] {
+        home.json(&["agent", "create", name, "--id", id]);
+    }
+    assert_eq!(
+        home.refused(&["agent", "create", "agent-1"], 4),
+        "error: agent agent-1: is the id of another agent\n\
+         hint: `ah agent show agent-1` shows how it stands now\n"
+    );
+    home.refused(&["agent", "create", "carl", "--id", "BOB"], 4);
+    // A database from before that rule.
+    home.damage("UPDATE agent_instances SET name = 'agent-1' WHERE id = 'agent-2'");
+    let called = |text: &str| home.json(&["agent", "show", text])["id"].clone();
+    assert_eq!([called("agent-1"), called("AGENT-1")], ["agent-1", "agent-2"]);
+}
+
+#[test]
 fn an_unknown_agent_is_not_found_by_any_verb() {
     let home = Home::new();
     home.create_agent("bob");
@@ -345,6 +363,9 @@ fn nothing_happens_to_a_dead_agent() {
     home.create_agent("bob");
     home.json(&["agent", "say", "bob", "hello"]);
     let before = home.json(&["agent", "retire", "bob"]);
+    let session = home.active_session("bob");
+    let late =
+        format!("`ah session append {session} --type T --data JSON` still takes a late record");
     for arguments in [
         &["update", "bob", "--model", "m"][..],
         &["sleep", "bob"],
@@ -361,7 +382,10 @@ fn nothing_happens_to_a_dead_agent() {
             "code": "conflict", "title": "not possible in this state", "status": 409,
             "detail": "agent bob: is dead and changes no more", "kind": "agent", "id": "bob",
             "reason": "is dead and changes no more",
-            "hints": ["`ah agent show bob` shows how it stands now"],
+            "hints": [
+                "`ah agent create NEWNAME` makes another, `ah agent list` shows those there are",
+                home.steady_text(&late),
+            ],
         });
         assert_eq!(problem, expected, "{arguments:?}");
     }
@@ -373,6 +397,10 @@ fn nothing_happens_to_a_dead_agent() {
     );
     assert_eq!(home.json(&["agent", "show", "bob"]), before);
     assert_eq!(home.json(&["agent", "context", "bob"])["messages"].as_array().unwrap().len(), 1);
+    // What the hints say works.
+    let taken = home.json(&["session", "append", &session, "--type", "T", "--data", "1"]);
+    assert_eq!(taken["appended"], 1);
+    home.create_agent("NEWNAME");
 }
 
 #[test]

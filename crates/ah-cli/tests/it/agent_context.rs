@@ -78,6 +78,42 @@ fn a_context_of_nothing_says_how_to_begin() {
 }
 
 #[test]
+fn nothing_is_advised_that_would_be_refused() {
+    let home = Home::new();
+    home.create_agent("bob");
+    let first = home.active_session("bob");
+    home.json(&["agent", "reset", "bob"]);
+    let said = |arguments: &[&str]| {
+        let output = home.run(&[&["agent", "context", "bob"], arguments].concat());
+        home.steady_text(&errors(&output))
+    };
+    let nothing = "session ID says nothing\n";
+    assert_eq!(said(&["--session", &first]), nothing, "what is said goes elsewhere");
+    home.json(&["agent", "retire", "bob"]);
+    assert_eq!(said(&[]), nothing, "the dead are not spoken to");
+    crashed(&home, "joe");
+    home.json(&["agent", "retire", "joe"]);
+    let open = errors(&home.run(&["agent", "context", "joe"]));
+    assert_eq!(open, "call c2 of write (event 2) has no answer\n", "nor repaired");
+}
+
+#[test]
+fn an_answer_stands_behind_its_call_however_late_it_came() {
+    let home = Home::new();
+    crashed(&home, "bob");
+    home.json(&["agent", "repair", "bob"]);
+    home.json(&["agent", "say", "bob", "go on"]);
+    append(&home, "bob", "tool_result", r#"{"toolCallId":"c2","content":"late"}"#);
+    append(&home, "bob", "pre_tool", r#"{"toolName":"grep"}"#);
+    let context = home.json(&["agent", "context", "bob"]);
+    let seqs: Vec<_> = context["messages"].as_array().unwrap().iter().map(|m| &m["seq"]).collect();
+    assert_eq!(seqs, [1, 2, 3, 6, 5, 7], "in the place of the repair");
+    let call = context["pendingCalls"][0]["id"].as_str().unwrap();
+    let digest = call.strip_prefix("call-7-").unwrap();
+    assert!(digest.len() == 8 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()), "{call}");
+}
+
+#[test]
 fn a_context_is_cut_to_the_newest_records_and_long_texts_for_people() {
     let home = Home::new();
     home.create_agent("bob");
@@ -89,14 +125,28 @@ fn a_context_is_cut_to_the_newest_records_and_long_texts_for_people() {
     assert_eq!(text, format!("user  #2  TIME\n  {}…\n", "z".repeat(2_000)));
     assert_eq!(
         errors(&output),
-        "not shown: 1 record without a meaning here; `ah agent history bob` prints all\n\
-         left out: 1 older record; `--records 3` asks for all\n"
+        "not shown: 1 record without a meaning here; `ah agent history bob --all` prints all\n\
+         left out: 1 older record; `--records 3` asks for more\n"
     );
     let context = home.json(&["agent", "context", "bob", "--records", "1"]);
     assert_eq!([&context["records"], &context["omitted"]], [1, 2]);
     for records in ["0", "100001", "-1", "many"] {
-        home.refused(&["agent", "context", "bob", &format!("--records={records}")], 2);
+        for verb in ["context", "repair"] {
+            home.refused(&["agent", verb, "bob", &format!("--records={records}")], 2);
+        }
     }
+}
+
+#[test]
+fn what_is_too_large_for_any_context_is_in_the_history() {
+    let home = Home::new();
+    home.create_agent("bob");
+    let line = format!("{{\"type\":\"note\",\"data\":\"{}\"}}\n", "x".repeat(12 * 1024 * 1024));
+    let append = ["agent", "append", "bob", "--stdin-jsonl"];
+    assert!(home.feed(&append, line.repeat(3).as_bytes()).status.success());
+    let said = errors(&home.run(&["agent", "context", "bob"]));
+    let left_out = "left out: 1 older record; `ah agent history bob --all` prints all\n";
+    assert!(said.ends_with(left_out), "{said}");
 }
 
 #[test]
@@ -136,29 +186,76 @@ fn repair_closes_what_is_open_once() {
     let text = home.steady_text(&home.human(&["agent", "repair", "bob"]));
     assert_eq!(text, "1 closed in session ID\n");
     let again = home.steady_text(&home.human(&["agent", "repair", "bob"]));
-    assert_eq!(again, "nothing was open in session ID\n");
+    assert_eq!(again, "nothing to close in session ID\n");
     let session = home.active_session("bob");
-    let nothing = json!({
-        "sessionId": session, "firstSeq": null, "lastSeq": null, "appended": 0, "duplicates": 0,
-    });
-    assert_eq!(home.json(&["agent", "repair", "bob"]), nothing);
+    let done = |last: u64, appended: u64| {
+        json!({
+            "sessionId": session, "lastSeq": last, "appended": appended, "pendingCalls": [],
+            "openRlms": [],
+        })
+    };
+    assert_eq!(home.json(&["agent", "repair", "bob"]), done(4, 0));
     let context = home.json(&["agent", "context", "bob"]);
     assert_eq!(context["pendingCalls"], json!([]));
     let answer = &context["messages"][3];
     assert_eq!([&answer["toolCallId"], &answer["isError"]], [&json!("c2"), &json!(true)]);
     append(&home, "bob", "assistant_message", &CALL.replace("c1", "c3").replace("c2", "c4"));
-    let done = json!({
-        "sessionId": session, "firstSeq": 6, "lastSeq": 7, "appended": 2, "duplicates": 0,
-    });
-    assert_eq!(home.json(&["agent", "repair", "bob"]), done);
+    assert_eq!(home.json(&["agent", "repair", "bob"]), done(7, 2));
+}
+
+#[test]
+fn repair_reads_as_far_as_the_context_did_that_showed_what_is_open() {
+    let home = Home::new();
+    crashed(&home, "bob");
+    home.json(&["agent", "say", "bob", "anybody there?"]);
+    let output = home.run(&["agent", "context", "bob", "--records", "3"]);
+    assert_eq!(
+        errors(&output),
+        "call c2 of write (event 2) has no answer\n\
+         `ah agent repair bob --records 3` closes what a crash left open\n\
+         left out: 1 older record; `--records 4` asks for more\n"
+    );
+    let repair = |records| home.human(&["agent", "repair", "bob", "--records", records]);
+    let closed = |text: &str| home.steady_text(text);
+    assert_eq!(closed(&repair("1")), "nothing to close in session ID\n", "it stands before that");
+    assert_eq!(closed(&repair("3")), "1 closed in session ID\n");
+}
+
+#[test]
+fn repair_leaves_what_can_go_on_and_says_so() {
+    let home = Home::new();
+    crashed(&home, "bob");
+    append(&home, "bob", "rlm_start", r#"{"toolCallId":"c2"}"#);
+    append(&home, "bob", "rlm_tool_call", r#"{"toolCallId":"c2","snapshot":"s"}"#);
+    let session = home.active_session("bob");
+    let output = home.run(&["agent", "repair", "bob"]);
+    assert_eq!(home.steady_text(shape(&output).1), "nothing to close in session ID\n");
+    let left = "call c2 of write (event 2) has no answer\n\
+                the program of call c2 (event 4) has not ended, it can go on from event 5\n";
+    assert_eq!(errors(&output), left);
+    assert_eq!(errors(&home.run(&["agent", "context", "bob"])), left);
+    let answer = home.json(&["agent", "repair", "bob"]);
+    let resume = json!({ "sessionId": session, "seq": 5 });
+    assert_eq!([&answer["appended"], &answer["openRlms"][0]["resume"]], [&json!(0), &resume]);
+    home.json(&["agent", "fork", "bob"]);
+    assert_eq!(
+        errors(&home.run(&["agent", "context", "bob"])),
+        left.replace("event 2", &format!("event 2 of session {session}"))
+            .replace("event 4", &format!("event 4 of session {session}"))
+            .replace("event 5", &format!("event 5 of session {session}"))
+    );
 }
 
 #[test]
 fn restore_repairs_and_reads_the_active_and_only_knows_the_sleeping() {
     let home = Home::new();
-    for name in ["carl", "bob"] {
+    for name in ["carl", "bob", "eve"] {
         crashed(&home, name);
     }
+    let eve = home.json(&["agent", "restore", "eve"]);
+    assert_eq!(eve["repaired"], 1);
+    assert_eq!(eve["context"], home.json(&["agent", "context", "eve"]), "with its repair");
+    home.json(&["agent", "retire", "eve"]);
     for name in ["anna", "dora"] {
         home.create_agent(name);
     }

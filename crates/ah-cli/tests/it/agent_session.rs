@@ -119,6 +119,92 @@ fn a_stream_of_lines_follows_a_reset() {
 }
 
 #[test]
+fn what_expects_another_session_is_not_appended_and_says_where_it_can_go() {
+    let home = Home::new();
+    home.create_agent("bob");
+    home.create_agent("joe");
+    let first = home.active_session("bob");
+    let say = ["agent", "say", "bob", "x", "--dedup-key", "k", "--expect-session"];
+    let append = ["agent", "append", "bob", "--type", "n", "--expect-session"];
+    let expecting = |verb: &[&'static str], session: &str| home.run(&[verb, &[session]].concat());
+    for verb in [&say[..], &append[..]] {
+        assert!(expecting(verb, &first[..13]).status.success(), "a shortened id will do");
+    }
+    home.json(&["agent", "reset", "bob", "--session-id", "s-2"]);
+    let show = "hint: `ah agent show bob` shows how it stands now\n";
+    let late = format!(
+        "hint: `ah session append {first} --type T --data JSON` still takes a late record\n"
+    );
+    for verb in [&say[..], &append[..]] {
+        let refused = expecting(verb, &first);
+        let said = format!("agent bob: goes on in session s-2, {first} was expected");
+        assert_eq!(shape(&refused), (Some(4), ""));
+        assert_eq!(errors(&refused), format!("error: {said}\n{show}{late}"));
+        let foreign = errors(&expecting(verb, &home.active_session("joe")));
+        assert!(foreign.ends_with(show), "not into the session of another: {foreign}");
+        assert_eq!(expecting(verb, "nope").status.code(), Some(3));
+    }
+    assert_eq!(home.json(&["session", "show", "s-2"])["lastSeq"], 0);
+    home.json(&["session", "append", &first, "--type", "T", "--data", "{}"]);
+    assert_eq!(home.json(&say[..6])["appended"], 1, "the key was used in another session");
+    for verb in ["say", "append"] {
+        let help = home.human(&["agent", verb, "--help"]);
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(help.contains("keys hold within one session"), "{help}");
+    }
+}
+
+#[test]
+fn a_stream_of_lines_that_expects_a_session_ends_with_it() {
+    use std::io::{BufRead, BufReader, Write};
+    let home = Home::new();
+    home.create_agent("bob");
+    let first = home.active_session("bob");
+    let expect = ["agent", "append", "bob", "--stdin-jsonl", "--expect-session", &first];
+    let mut child = home.spawn(&expect);
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "{{\"type\":\"n\"}}").unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains(&first), "{line}");
+    home.json(&["agent", "reset", "bob", "--session-id", "s-2"]);
+    writeln!(stdin, "{{\"type\":\"n\"}}").unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(4));
+    assert!(errors(&output).contains(&format!("`ah session append {first} ")));
+    let events = |id| home.json(&["session", "show", id])["lastSeq"].clone();
+    assert_eq!([events(&first), events("s-2")], [1, 0]);
+}
+
+#[test]
+fn a_session_that_only_took_records_itself_succeeded_too() {
+    let home = Home::new();
+    home.create_agent("bob");
+    let first = home.active_session("bob");
+    home.json(&["session", "append", &first, "--type", "note"]);
+    home.json(&["agent", "reset", "bob"]);
+    let ended = home.json(&["session", "show", &first]);
+    assert_eq!([&ended["status"], &ended["exit"]["reason"]], ["succeeded", "reset"]);
+}
+
+#[test]
+fn a_session_that_comes_back_to_an_agent_that_went_on_has_ended() {
+    let home = Home::new();
+    home.create_agent("bob");
+    home.json(&["agent", "say", "bob", "hello"]);
+    let first = home.active_session("bob");
+    home.json(&["session", "export", &first, "--output", "s.jsonl"]);
+    let second = home.json(&["agent", "reset", "bob"])["id"].clone();
+    home.json(&["session", "delete", &first]);
+    home.json(&["session", "import", "s.jsonl"]);
+    let back = home.json(&["session", "show", &first]);
+    assert_eq!([&back["status"], &back["exit"]["reason"]], ["succeeded", "import"]);
+    assert_eq!([&back["ofAgent"]["number"], &back["lastSeq"]], [1, 1]);
+    assert_eq!(home.active_session("bob"), second.as_str().unwrap());
+}
+
+#[test]
 fn a_reset_ends_the_session_and_begins_the_next_with_the_reason() {
     let home = Home::new();
     home.create_agent("bob");
@@ -330,6 +416,27 @@ fn history_goes_on_where_its_limit_ended_also_in_the_next_session() {
 }
 
 #[test]
+fn a_history_for_people_says_that_there_is_more() {
+    let home = Home::new();
+    with_three_sessions(&home);
+    let history =
+        |arguments: &[&str]| home.run(&[&["agent", "history", "bob"], arguments].concat());
+    // The third session is asked for by the limit's last event, the second has nothing.
+    let half = history(&["--all", "--limit", "2"]);
+    let said = errors(&half);
+    let cursor = said.strip_prefix("more: go on with --cursor ").unwrap();
+    let cursor = cursor.strip_suffix(", or leave --limit out\n").unwrap();
+    assert_eq!(shape(&half).1.lines().count(), 3, "a heading and two events");
+    let rest = history(&["--all", "--limit", "2", "--cursor", cursor]);
+    assert!(shape(&rest).1.contains("three"), "{rest:?}");
+    assert_eq!(errors(&rest), "", "that was all");
+    assert_eq!(errors(&history(&["--limit", "1"])), "", "there is one");
+    assert!(errors(&history(&["--limit", "0"])).starts_with("more: "));
+    assert_eq!(errors(&history(&["--limit", "0", "--quiet"])), "");
+    assert_eq!(errors(&history(&["--limit", "0", "--json"])), "", "programs have nextCursor");
+}
+
+#[test]
 fn a_long_history_is_streamed_whole() {
     let home = Home::new();
     home.create_agent("bob");
@@ -416,4 +523,7 @@ fn the_session_an_agent_goes_on_in_is_not_deleted() {
     home.json(&["session", "delete", &first]);
     assert_eq!(home.json(&["agent", "sessions", "bob"])["items"].as_array().unwrap().len(), 1);
     assert_eq!(home.json(&["agent", "reset", "bob"])["ofAgent"]["number"], 3, "no number twice");
+    home.json(&["agent", "retire", "bob"]);
+    let said = home.refused(&["session", "delete", &home.active_session("bob")], 4);
+    assert!(said.ends_with("\nhint: bob is dead and keeps its last session\n"), "{said}");
 }

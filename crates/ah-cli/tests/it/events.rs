@@ -171,6 +171,11 @@ fn events_are_chosen_by_seq_type_and_number() {
     assert_eq!((first, seqs(&["--cursor", &cursor.unwrap()])), (vec![1, 2, 3], (vec![4], None)));
     assert_eq!(seqs(&["--limit", "3", "--up-to", "3"]), (vec![1, 2, 3], None), "no more up to it");
     home.refused(&["session", "events", "s1", "--up-to", "3", "--follow"], 2);
+    let for_people = home.run(&["session", "events", "s1", "--after", "1", "--limit", "2"]);
+    let said = String::from_utf8(for_people.stderr).unwrap();
+    let cursor = said.strip_prefix("more: go on with --cursor ").unwrap();
+    let cursor = cursor.strip_suffix(", or leave --limit out\n").unwrap();
+    assert_eq!(seqs(&["--cursor", cursor]), (vec![4], None));
 }
 
 #[test]

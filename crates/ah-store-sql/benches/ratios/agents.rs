@@ -128,7 +128,7 @@ fn select(connection: &Connection, sql: &str, params: &[&str]) -> Vec<Vec<rusqli
 }
 
 /// The fourth column of a row, as JSON.
-fn payload(row: &Vec<rusqlite::types::Value>) -> Option<serde_json::Value> {
+fn payload(row: &[rusqlite::types::Value]) -> Option<serde_json::Value> {
     match row.get(3)? {
         rusqlite::types::Value::Text(text) => serde_json::from_str(text).ok(),
         _ => None,
@@ -154,7 +154,8 @@ fn restore_all(path: &Path) -> Figure {
             let sessions = roster.active.iter().filter_map(|a| a.active_session_id.as_ref());
             for session in sessions {
                 let rows = select(&connection, TAIL_ROWS, &[session.as_str()]);
-                let parsed: Vec<serde_json::Value> = rows.iter().filter_map(payload).collect();
+                let parsed: Vec<serde_json::Value> =
+                    rows.iter().filter_map(|row| payload(row)).collect();
                 assert!(parsed.len() >= RECORDS);
             }
         })

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use ah_model::{Beginning, Renewal, limits};
 
-use super::{Named, renew};
+use super::{Expected, Named, renew};
 use crate::app::App;
 use crate::error::CommandError;
 use crate::input::text_or_file;
@@ -18,9 +18,8 @@ pub(crate) struct Args {
     /// Read the summary from a file, or stdin for `-`
     #[arg(long, value_name = "FILE")]
     summary_file: Option<PathBuf>,
-    /// Only if this session is the active one
-    #[arg(long, value_name = "ID")]
-    expect_session: Option<String>,
+    #[command(flatten)]
+    expected: Expected,
     /// Only if the newest event of the active session has this seq
     #[arg(long, value_name = "SEQ")]
     expect_seq: Option<u64>,
@@ -30,10 +29,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let (text, file) = (args.summary.as_deref(), args.summary_file.as_deref());
     let summary = text_or_file("summary", text, file, limits::PROMPT_BYTES_MAX)?;
     let store = app.store()?;
-    let agent = args.named.find(app, &store)?;
-    let expected = args.expect_session.as_deref().map(|id| app.session_id(&store, id));
+    let agent = args.named.living(app, &store)?;
     let renewal = Renewal {
-        expected_session: expected.transpose()?,
+        expected_session: args.expected.session(app, &store)?,
         expected_seq: args.expect_seq,
         ..Renewal::new(Beginning::Compaction { summary: summary.unwrap_or_default() })
     };

@@ -1,7 +1,7 @@
-use ah_model::{Agent, Context, repairs};
+use ah_model::{Agent, Context, limits, repairs};
 use ah_store::{ContextLimit, block_on, session_context};
 
-use super::{Named, session_of, view};
+use super::{Named, Reach, session_of, view};
 use crate::app::App;
 use crate::error::CommandError;
 use crate::output::{counted, put};
@@ -13,13 +13,12 @@ pub(crate) struct Args {
     /// A session of the agent; the active one when absent
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// How many of the newest records it is made of (1 to 100000); 2000 when absent
-    #[arg(long, value_name = "N")]
-    records: Option<usize>,
+    #[command(flatten)]
+    reach: Reach,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    let limit = args.records.map(ContextLimit::of_records).transpose()?.unwrap_or_default();
+    let limit = args.reach.limit()?;
     let store = app.store()?;
     let agent = args.named.find(app, &store)?;
     let session = session_of(app, &store, &agent, args.session.as_deref())?;
@@ -35,43 +34,48 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
         }
         Ok(())
     })?;
-    remarks(&agent, &context)?.iter().for_each(|remark| app.output.talk(remark));
+    remarks(&agent, &context, &args.reach)?.iter().for_each(|remark| app.output.talk(remark));
     Ok(())
 }
 
 /// What the messages do not show, with the command that helps.
-fn remarks(agent: &Agent, context: &Context) -> Result<Vec<String>, CommandError> {
+fn remarks(agent: &Agent, context: &Context, reach: &Reach) -> Result<Vec<String>, CommandError> {
     let name = &agent.name;
+    let active = agent.active_session_id.as_ref() == Some(&context.session_id);
+    let goes_on = active && agent.refuse_dead().is_ok();
     let mut remarks = Vec::new();
     if context.messages.is_empty() {
-        let session = &context.session_id;
-        remarks
-            .push(format!("session {session} says nothing; `ah agent say {name} TEXT` adds to it"));
+        let how = format!("; `ah agent say {name} TEXT` adds to it");
+        let how = if goes_on { &how } else { "" };
+        remarks.push(format!("session {} says nothing{how}", context.session_id));
     }
-    for call in &context.pending_calls {
-        remarks
-            .push(format!("call {} of {} (event {}) has no answer", call.id, call.name, call.seq));
-    }
-    for rlm in &context.open_rlms {
-        let resume = rlm.resume_seq.map(|seq| format!(", it can go on from event {seq}"));
-        let (call, seq) = (&rlm.tool_call_id, rlm.seq);
-        let resume = resume.unwrap_or_default();
-        remarks.push(format!("the program of call {call} (event {seq}) has not ended{resume}"));
-    }
-    let active = agent.active_session_id.as_ref() == Some(&context.session_id);
-    if active && !repairs(context)?.is_empty() {
-        remarks.push(format!("`ah agent repair {name}` closes what a crash left open"));
+    remarks.extend(view::open(context));
+    if goes_on && !repairs(context)?.is_empty() {
+        // A repair that reads less would not find all of it.
+        let records = reach.records.map(|count| format!(" --records {count}"));
+        let records = records.unwrap_or_default();
+        remarks.push(format!("`ah agent repair {name}{records}` closes what a crash left open"));
     }
     if context.unread > 0 {
         let unread = counted(context.unread, "record");
         remarks.push(format!(
-            "not shown: {unread} without a meaning here; `ah agent history {name}` prints all"
+            "not shown: {unread} without a meaning here; `ah agent history {name} --all` prints all"
         ));
     }
     if context.omitted > 0 {
-        let all = context.records + context.omitted;
-        let omitted = counted(context.omitted, "older record");
-        remarks.push(format!("left out: {omitted}; `--records {all}` asks for all"));
+        let how = further(name, context, reach.limit()?);
+        remarks.push(format!("left out: {}; {how}", counted(context.omitted, "older record")));
     }
     Ok(remarks)
+}
+
+/// How to see records that are left out.
+fn further(name: &str, context: &Context, limit: ContextLimit) -> String {
+    let most = (context.records + context.omitted).min(limits::CONTEXT_RECORDS_MAX as u64);
+    // When there are fewer than were asked for, it is their size that leaves the others out.
+    let more = context.records == limit.records as u64 && most > context.records;
+    match more {
+        true => format!("`--records {most}` asks for more"),
+        false => format!("`ah agent history {name} --all` prints all"),
+    }
 }

@@ -6,7 +6,7 @@ use ah_store_sql::SqlStore;
 
 use super::{Named, active_session, each_session, view};
 use crate::app::App;
-use crate::commands::session::log::{Listing, Reader};
+use crate::commands::session::log::{self, Listing, Reader};
 use crate::error::CommandError;
 
 #[derive(Debug, clap::Args)]
@@ -31,14 +31,14 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
     let agent = args.named.find(app, &store)?;
     let start = args.cursor.as_deref().map(Place::parse).transpose()?;
-    app.output.stream(|out| {
+    log::list(app, |listing| {
         let mut history = History {
             store: &store,
             args,
             start: start.unwrap_or_default(),
             left: args.limit.unwrap_or(u64::MAX),
             end: None,
-            listing: Listing::begin(app, out)?,
+            listing,
         };
         if args.all || start.is_some() {
             each_session(&store, &agent, |session| history.session(session))?;
@@ -47,12 +47,12 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
             let active = block_on(store.session(active_session(&agent)?))?;
             let _ = history.session(&active)?;
         }
-        history.listing.end(history.end.map(Place::cursor).as_ref())
+        Ok(history.end.map(Place::cursor))
     })
 }
 
 /// Prints the events of one session after another, from `start` on.
-struct History<'a> {
+struct History<'a, 'b> {
     store: &'a SqlStore,
     args: &'a Args,
     start: Place,
@@ -60,10 +60,10 @@ struct History<'a> {
     left: u64,
     /// Where to go on, once it is known that there is more.
     end: Option<Place>,
-    listing: Listing<'a>,
+    listing: &'a mut Listing<'b>,
 }
 
-impl<'a> History<'a> {
+impl<'a> History<'a, '_> {
     /// Prints what is wanted of `session`; ends when nothing is wanted of those behind it.
     fn session(&mut self, session: &Session) -> Result<ControlFlow<()>, CommandError> {
         let number = view::number(session);
@@ -78,11 +78,9 @@ impl<'a> History<'a> {
             self.listing.events(&mut reader)?;
             self.left = reader.left();
         }
-        if self.left == 0 && self.listing.is_json() {
-            self.end = reader.rest()?.map(|seq| Place { number, seq });
-        }
-        // Once the limit is reached only JSON goes on, to say whether there is more.
-        let on = self.args.all && self.end.is_none() && (self.left > 0 || self.listing.is_json());
+        self.end = reader.rest()?.map(|seq| Place { number, seq });
+        // Also once the limit is reached: a session behind this one may have more.
+        let on = self.args.all && self.end.is_none();
         Ok(if on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     }
 

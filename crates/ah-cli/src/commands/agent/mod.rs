@@ -27,7 +27,7 @@ use std::ops::ControlFlow;
 use ah_model::{
     Agent, Invalid, Order, PageLimit, PageRequest, RawJson, Renewal, Session, SessionId, limits,
 };
-use ah_store::{Agents, Kind, Sessions, StoreError, block_on};
+use ah_store::{Agents, ContextLimit, Kind, Sessions, StoreError, block_on};
 use ah_store_sql::SqlStore;
 use clap::Subcommand;
 
@@ -114,12 +114,68 @@ impl Named {
     fn find(&self, app: &App, store: &SqlStore) -> Result<Agent, CommandError> {
         app.agent(store, &self.agent)
     }
+
+    /// As [`Self::find`], but not one that nothing more happens to. The store refuses that as well;
+    /// it does not know what helps.
+    fn living(&self, app: &App, store: &SqlStore) -> Result<Agent, CommandError> {
+        let agent = self.find(app, store)?;
+        match agent.refuse_dead() {
+            Ok(()) => Ok(agent),
+            Err(reason) => Err(dead(&agent, reason)),
+        }
+    }
+}
+
+fn dead(agent: &Agent, reason: String) -> CommandError {
+    let instead = "`ah agent create NEWNAME` makes another, `ah agent list` shows those there are";
+    let late = agent.active_session_id.as_ref().map(late_hint);
+    CommandError {
+        hints: [instead.to_owned()].into_iter().chain(late).collect(),
+        ..StoreError::conflict(Kind::Agent, &agent.name, reason).into()
+    }
+}
+
+/// Where a record goes that comes after its agent has left the session.
+fn late_hint(session: &SessionId) -> String {
+    format!("`ah session append {session} --type T --data JSON` still takes a late record")
+}
+
+/// Which session the caller believes to be the active one.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Expected {
+    /// Only if this session is the active one
+    #[arg(long, value_name = "ID")]
+    expect_session: Option<String>,
+}
+
+impl Expected {
+    fn session(&self, app: &App, store: &SqlStore) -> Result<Option<SessionId>, CommandError> {
+        self.expect_session.as_deref().map(|id| app.session_id(store, id)).transpose()
+    }
+}
+
+/// How far back a session is read.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Reach {
+    /// How many of the newest records are read (1 to 100000); 2000 when absent
+    #[arg(long, value_name = "N")]
+    records: Option<usize>,
+}
+
+impl Reach {
+    fn limit(&self) -> Result<ContextLimit, Invalid> {
+        self.records.map_or_else(|| Ok(ContextLimit::default()), ContextLimit::of_records)
+    }
 }
 
 /// The session an agent goes on in.
 fn active_session(agent: &Agent) -> Result<SessionId, StoreError> {
     let none = || StoreError::conflict(Kind::Agent, &agent.name, "has no session");
     agent.active_session_id.clone().ok_or_else(none)
+}
+
+fn is_of(session: &Session, agent: &Agent) -> bool {
+    session.of_agent.as_ref().is_some_and(|of| of.id == agent.id)
 }
 
 /// The session of `agent` that `text` names, else the active one.
@@ -134,18 +190,12 @@ fn session_of(
     };
     let id = app.session_id(store, text)?;
     let session = block_on(store.session(id.clone()))?;
-    if session.of_agent.is_some_and(|of| of.id == agent.id) {
+    if is_of(&session, agent) {
         return Ok(id);
     }
     let name = &agent.name;
     let error = CommandError::from(Invalid::new("session", format!("{id} is not one of {name}'s")));
     Err(error.hint(format!("`ah agent sessions {name}` lists them")))
-}
-
-/// Refuses an agent that nothing more happens to.
-fn alive(agent: &Agent) -> Result<(), StoreError> {
-    let refused = |reason| StoreError::conflict(Kind::Agent, &agent.name, reason);
-    agent.refuse_dead().map_err(refused)
 }
 
 /// Begins the agent's next session and prints its id.

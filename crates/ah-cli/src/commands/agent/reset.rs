@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use ah_model::{Beginning, Renewal, limits};
 
-use super::{Named, renew};
+use super::{Expected, Named, renew};
 use crate::app::App;
 use crate::error::CommandError;
 use crate::input::text_or_file;
@@ -17,9 +17,8 @@ pub(crate) struct Args {
     /// Read the message from a file, or stdin for `-`
     #[arg(long, value_name = "FILE")]
     message_file: Option<PathBuf>,
-    /// Only if this session is the active one
-    #[arg(long, value_name = "ID")]
-    expect_session: Option<String>,
+    #[command(flatten)]
+    expected: Expected,
     /// Id of the new session, instead of a fresh one
     #[arg(long, value_name = "ID")]
     session_id: Option<String>,
@@ -30,11 +29,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let message = text_or_file("message", text, file, limits::PROMPT_BYTES_MAX)?;
     let session_id = args.session_id.as_deref().map(str::parse).transpose()?;
     let store = app.store()?;
-    let agent = args.named.find(app, &store)?;
-    let expected = args.expect_session.as_deref().map(|id| app.session_id(&store, id));
+    let agent = args.named.living(app, &store)?;
     let renewal = Renewal {
         session_id,
-        expected_session: expected.transpose()?,
+        expected_session: args.expected.session(app, &store)?,
         ..Renewal::new(Beginning::Reset { message })
     };
     renew(app, &store, agent, renewal)

@@ -1,11 +1,8 @@
 use ah_model::{Agent, Context, Lifecycle};
-use ah_store::{
-    ContextLimit, Kind, StoreError, block_on, load_agents, repair_session, session_context,
-};
+use ah_store::{ContextLimit, Kind, Restored, StoreError, block_on, load_agents, restore_agent};
 use ah_store_sql::SqlStore;
 use serde::Serialize;
 
-use super::active_session;
 use crate::app::App;
 use crate::error::{CommandError, Exit};
 use crate::output::table;
@@ -19,7 +16,7 @@ pub(crate) struct Args {
 
 /// An agent as a program that runs agents has it after its start.
 #[derive(Serialize)]
-struct Restored {
+struct Ready {
     agent: Agent,
     /// Nothing for one that sleeps.
     context: Option<Context>,
@@ -35,9 +32,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     // One after another, so that no two contexts are held at once.
     for agent in agents {
         let name = agent.name.clone();
-        match restored(&store, agent) {
-            Ok(restored) if app.output.is_json() => app.output.json(&restored)?,
-            Ok(restored) => rows.push(row(&restored)),
+        match ready(&store, agent) {
+            Ok(ready) if app.output.is_json() => app.output.json(&ready)?,
+            Ok(ready) => rows.push(row(&ready)),
             Err(error) => {
                 failed += 1;
                 let mut error = CommandError::from(error);
@@ -82,19 +79,17 @@ fn chosen(app: &App, store: &SqlStore, args: &Args) -> Result<Vec<Agent>, Comman
     args.agents.iter().map(named).collect()
 }
 
-fn restored(store: &SqlStore, agent: Agent) -> Result<Restored, StoreError> {
+fn ready(store: &SqlStore, agent: Agent) -> Result<Ready, StoreError> {
     if agent.lifecycle != Lifecycle::Active {
-        return Ok(Restored { agent, context: None, repaired: 0 });
+        return Ok(Ready { agent, context: None, repaired: 0 });
     }
-    let session = active_session(&agent)?;
-    let repair = block_on(repair_session(store, session.clone()))?;
-    let context = block_on(session_context(store, session, ContextLimit::default()))?;
-    let repaired = repair.map_or(0, |done| done.appended);
-    Ok(Restored { agent, context: Some(context), repaired })
+    let done = block_on(restore_agent(store, &agent, ContextLimit::default()))?;
+    let Restored { context, repaired } = done;
+    Ok(Ready { agent, context: Some(context), repaired })
 }
 
-fn row(restored: &Restored) -> Vec<String> {
-    let Restored { agent, context, repaired } = restored;
+fn row(ready: &Ready) -> Vec<String> {
+    let Ready { agent, context, repaired } = ready;
     let of_context = |count: fn(&Context) -> u64| {
         context.as_ref().map(|context| count(context).to_string()).unwrap_or_default()
     };

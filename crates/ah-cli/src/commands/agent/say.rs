@@ -1,13 +1,13 @@
 use std::path::Path;
 
 use ah_model::{Invalid, NewEvent, RawJson, limits};
-use ah_store::{Agents, block_on};
 use clap::ValueEnum;
 use serde_json::json;
 
-use super::Named;
+use super::append::to_active;
+use super::{Expected, Named};
 use crate::app::App;
-use crate::commands::session::append;
+use crate::commands::session::append::print;
 use crate::error::CommandError;
 use crate::input::read_text;
 
@@ -20,9 +20,11 @@ pub(crate) struct Args {
     /// Who says it
     #[arg(long, value_enum, default_value_t = Speaker::User)]
     role: Speaker,
-    /// The same key again is a success that changes nothing
+    /// The same key again is a success that changes nothing; keys hold within one session
     #[arg(long, value_name = "K")]
     dedup_key: Option<String>,
+    #[command(flatten)]
+    expected: Expected,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -45,8 +47,9 @@ impl Speaker {
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let event = event(args)?;
     let store = app.store()?;
-    let agent = args.named.find(app, &store)?;
-    append::print(app, &block_on(store.append_to_agent(agent.id, vec![event]))?)
+    let agent = args.named.living(app, &store)?;
+    let expected = args.expected.session(app, &store)?;
+    print(app, &to_active(&store, &agent, expected.as_ref(), vec![event])?)
 }
 
 fn event(args: &Args) -> Result<NewEvent, CommandError> {

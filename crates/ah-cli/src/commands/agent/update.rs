@@ -42,7 +42,7 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let update = update(args)?;
     let store = app.store()?;
-    let agent = args.named.find(app, &store)?;
+    let agent = args.named.living(app, &store)?;
     update.check(&agent.agent_type).map_err(correct_flag)?;
     let agent = block_on(store.update_agent(agent.id, update))?;
     app.output.result(&agent, |agent| format!("revision {}", agent.revision))

@@ -1,6 +1,9 @@
 //! Agents, their sessions and contexts as people read them.
 
-use ah_model::{Agent, ContextMessage, ContextPart, RawJson, Role, Session, Timestamp};
+use ah_model::{
+    Agent, Context, ContextMessage, ContextPart, OpenRlm, PendingCall, RawJson, Role, Session,
+    SessionId, Timestamp,
+};
 
 use crate::commands::session::view::tokens;
 use crate::output::{cut, fields, printable, printable_lines};
@@ -107,6 +110,25 @@ pub(crate) fn message(message: &ContextMessage) -> String {
     head.push(message.ts.to_string());
     let body: String = message.content.iter().map(|part| indented(&self::part(part))).collect();
     format!("{}\n{body}", printable(&head.join("  ")))
+}
+
+/// A line for every call and every program that has not ended.
+pub(crate) fn open(context: &Context) -> Vec<String> {
+    let at = |session: &SessionId, seq: u64| match *session == context.session_id {
+        true => format!("event {seq}"),
+        false => format!("event {seq} of session {session}"),
+    };
+    let calls = context.pending_calls.iter().map(|call| {
+        let PendingCall { id, name, session_id, seq, .. } = call;
+        format!("call {id} of {name} ({}) has no answer", at(session_id, *seq))
+    });
+    let programs = context.open_rlms.iter().map(|rlm| {
+        let OpenRlm { tool_call_id: id, session_id, seq, resume } = rlm;
+        let from = resume.as_ref().map(|point| at(&point.session_id, point.seq));
+        let on = from.map(|from| format!(", it can go on from {from}")).unwrap_or_default();
+        format!("the program of call {id} ({}) has not ended{on}", at(session_id, *seq))
+    });
+    calls.chain(programs).collect()
 }
 
 fn role(role: Role) -> &'static str {

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use ah_model::{Appended, NewEvent, RawJson, limits};
-use ah_store::{Events, StoreError, block_on};
+use ah_store::{Events, block_on};
 
 use super::append_lines;
 use crate::app::App;
@@ -29,7 +29,7 @@ pub(crate) struct EventArgs {
     /// Read the payload from a file, or stdin for `-`
     #[arg(long, value_name = "FILE", conflicts_with = "stdin_jsonl")]
     data_file: Option<PathBuf>,
-    /// The same key again is a success that changes nothing
+    /// The same key again is a success that changes nothing; keys hold within one session
     #[arg(long, value_name = "K", conflicts_with = "stdin_jsonl")]
     dedup_key: Option<String>,
     /// When it happened; now when absent
@@ -47,7 +47,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let event = args.what.event()?;
     let store = app.store()?;
     let id = app.session_id(&store, &args.id)?;
-    args.what.append(app, event, |events| block_on(store.append_events(id.clone(), events)))
+    args.what.append(app, event, |events| Ok(block_on(store.append_events(id.clone(), events))?))
 }
 
 impl EventArgs {
@@ -74,7 +74,7 @@ impl EventArgs {
         &self,
         app: &App,
         event: Option<NewEvent>,
-        append: impl Fn(Vec<NewEvent>) -> Result<Appended, StoreError>,
+        append: impl Fn(Vec<NewEvent>) -> Result<Appended, CommandError>,
     ) -> Result<(), CommandError> {
         match event {
             Some(event) => print(app, &append(vec![event])?),

@@ -8,7 +8,6 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use ah_model::{Appended, Invalid, NewEvent, limits};
-use ah_store::StoreError;
 
 use crate::app::App;
 use crate::error::{CommandError, Exit};
@@ -21,7 +20,7 @@ const BATCH_BYTES: usize = 4 * 1024 * 1024;
 const LINE_BYTES_MAX: usize = 6 * limits::EVENT_DATA_BYTES_MAX;
 
 /// What makes a batch durable.
-type Append<'a> = &'a dyn Fn(Vec<NewEvent>) -> Result<Appended, StoreError>;
+type Append<'a> = &'a dyn Fn(Vec<NewEvent>) -> Result<Appended, CommandError>;
 
 /// A line and its number, read as an event or refused.
 struct Line {

@@ -1,4 +1,4 @@
-use ah_model::SessionId;
+use ah_model::{Agent, Lifecycle, SessionId};
 use ah_store::{Agents, Sessions, StoreError, block_on};
 use ah_store_sql::SqlStore;
 
@@ -27,6 +27,17 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     app.output.result(&serde_json::json!({ "id": id, "deleted": true }), |_| String::new())
 }
 
+/// How the agent gets out of its session, if it can.
+fn leaving(agent: &Agent) -> String {
+    let name = &agent.name;
+    match agent.lifecycle {
+        Lifecycle::Dead => format!("{name} is dead and keeps its last session"),
+        Lifecycle::Active | Lifecycle::Sleeping => {
+            format!("`ah agent reset {name}` begins its next one")
+        }
+    }
+}
+
 /// A refusal, with what helps when an agent goes on in the session.
 fn explained(store: &SqlStore, id: &SessionId, error: StoreError) -> CommandError {
     let refused = matches!(error, StoreError::Conflict { .. });
@@ -36,9 +47,7 @@ fn explained(store: &SqlStore, id: &SessionId, error: StoreError) -> CommandErro
         return error;
     };
     match block_on(store.agent(of_agent.id)) {
-        Ok(agent) if agent.active_session_id.as_ref() == Some(id) => {
-            error.hint(format!("`ah agent reset {}` begins its next one", agent.name))
-        }
+        Ok(agent) if agent.active_session_id.as_ref() == Some(id) => error.hint(leaving(&agent)),
         Ok(_) | Err(_) => error,
     }
 }

@@ -1,8 +1,8 @@
 use ah_model::{Cursor, EventQuery, Invalid, Order, PageLimit, SessionId};
 use ah_store_sql::SqlStore;
 
-use super::follow;
-use super::log::{Listing, Reader};
+use super::log::Reader;
+use super::{follow, log};
 use crate::app::App;
 use crate::error::CommandError;
 
@@ -40,11 +40,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
         return follow::print(app, &store, id, start(args)?, &args.types, args.limit);
     }
     let mut reader = reader(&store, id, args)?;
-    app.output.stream(|out| {
-        let mut listing = Listing::begin(app, out)?;
+    log::list(app, |listing| {
         listing.events(&mut reader)?;
-        let rest = if listing.is_json() { reader.rest()? } else { None };
-        listing.end(rest.map(|seq| Cursor::Number(seq.cast_signed())).as_ref())
+        Ok(reader.rest()?.map(|seq| Cursor::Number(seq.cast_signed())))
     })
 }
 

@@ -59,12 +59,33 @@ impl<'a> Reader<'a> {
         self.left
     }
 
-    /// The seq of the last event read, if there are more behind it.
+    /// The seq of the last event read, if there are more behind it than might be read.
     pub(crate) fn rest(&self) -> Result<Option<u64>, CommandError> {
+        if self.left > 0 {
+            return Ok(None);
+        }
         let query = EventQuery { limit: PageLimit::at_most(1), ..self.query.clone() };
         let more = block_on(self.store.events(self.id.clone(), query))?;
         Ok((!more.is_empty()).then_some(self.query.after))
     }
+}
+
+/// Prints the events that `print` chooses. It answers where the list would go on, and people are
+/// told.
+pub(crate) fn list(
+    app: &App,
+    print: impl FnOnce(&mut Listing<'_>) -> Result<Option<Cursor>, CommandError>,
+) -> Result<(), CommandError> {
+    let next = app.output.stream(|out| {
+        let mut listing = Listing::begin(app, out)?;
+        let next = print(&mut listing)?;
+        listing.end(next.as_ref())?;
+        Ok(next)
+    })?;
+    if let Some(cursor) = next.filter(|_| !app.output.is_json()) {
+        app.output.talk(&format!("more: go on with --cursor {cursor}, or leave --limit out"));
+    }
+    Ok(())
 }
 
 /// Prints events: `{items, nextCursor}` as JSON, a line each for people.
@@ -75,7 +96,7 @@ pub(crate) struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    pub(crate) fn begin(app: &App, out: &'a mut dyn Write) -> Result<Self, CommandError> {
+    fn begin(app: &App, out: &'a mut dyn Write) -> Result<Self, CommandError> {
         let json = app.output.is_json();
         put(out, if json { "{\"items\":[" } else { "" })?;
         Ok(Self { json, separator: "", out })
@@ -99,17 +120,13 @@ impl<'a> Listing<'a> {
         put(self.out, &line)
     }
 
-    pub(crate) fn is_json(&self) -> bool {
-        self.json
-    }
-
     /// Prints a line for people between events.
     pub(crate) fn heading(&mut self, text: &str) -> Result<(), CommandError> {
         put(self.out, if self.json { "" } else { text })
     }
 
     /// Ends the list; `cursor` says where it would go on.
-    pub(crate) fn end(self, cursor: Option<&Cursor>) -> Result<(), CommandError> {
+    fn end(self, cursor: Option<&Cursor>) -> Result<(), CommandError> {
         if !self.json {
             return Ok(());
         }
