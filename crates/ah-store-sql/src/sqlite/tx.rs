@@ -129,8 +129,12 @@ impl Row for SqliteRow<'_> {
     fn opt_text(&self, column: usize) -> Result<Option<String>, StoreError> {
         match self.value(column)? {
             ValueRef::Null => Ok(None),
+            // Sound bytes, which nearly all are, are checked several times faster than mended ones.
             ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
-                Ok(Some(String::from_utf8_lossy(bytes).into_owned()))
+                Ok(Some(match str::from_utf8(bytes) {
+                    Ok(text) => text.to_owned(),
+                    Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+                }))
             }
             ValueRef::Integer(value) => Ok(Some(value.to_string())),
             ValueRef::Real(value) => Ok(Some(value.to_string())),
