@@ -55,6 +55,7 @@ impl From<StoreError> for Stop {
             StoreError::NotFound { .. }
             | StoreError::Unsupported { .. }
             | StoreError::Busy { .. }
+            | StoreError::Unreachable { .. }
             | StoreError::Unauthorized
             | StoreError::Forbidden
             | StoreError::Newer { .. }

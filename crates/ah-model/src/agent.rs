@@ -69,27 +69,37 @@ impl fmt::Display for Lifecycle {
 }
 
 /// An agent to create, with its first session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewAgent {
     /// Its id; minted when absent.
+    #[serde(default)]
     pub id: Option<AgentId>,
     /// What people call it.
     pub name: String,
     /// What sort of identity it is.
+    #[serde(rename = "type")]
     pub agent_type: AgentType,
     /// Who it is, by its type; a plain one when absent.
+    #[serde(default)]
     pub descriptor: Option<RawJson>,
     /// What it may do; an object.
+    #[serde(default = "RawJson::empty_object")]
     pub permissions: RawJson,
     /// What its last answer cost; `null` when nothing is known.
+    #[serde(default = "RawJson::null")]
     pub tokens: RawJson,
     /// What it cost so far, as its program counts; an object.
+    #[serde(default = "RawJson::empty_object")]
     pub stats: RawJson,
     /// What else is known of it; an object.
+    #[serde(default = "RawJson::empty_object")]
     pub metadata: RawJson,
     /// The model it runs on.
+    #[serde(default)]
     pub model: Option<String>,
     /// Where it came from.
+    #[serde(default)]
     pub origin: Option<Origin>,
     /// Its first session, and through it the program it is an instance of.
     pub session: NewSession,
@@ -365,21 +375,49 @@ impl Agent {
 }
 
 /// What of an agent to change; absent parts stay.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentUpdate {
     /// Who it is.
+    #[serde(
+        default,
+        deserialize_with = "crate::json::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub descriptor: Option<RawJson>,
     /// What it may do.
+    #[serde(
+        default,
+        deserialize_with = "crate::json::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub permissions: Option<RawJson>,
     /// What its last answer cost; `null` forgets it.
+    #[serde(
+        default,
+        deserialize_with = "crate::json::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub tokens: Option<RawJson>,
     /// What it cost so far.
+    #[serde(
+        default,
+        deserialize_with = "crate::json::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub stats: Option<RawJson>,
     /// What else is known.
+    #[serde(
+        default,
+        deserialize_with = "crate::json::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub metadata: Option<RawJson>,
     /// The model; an empty one forgets it.
+    #[serde(default)]
     pub model: Option<String>,
     /// Only if the agent is at this revision.
+    #[serde(default)]
     pub expected_revision: Option<u64>,
 }
 
@@ -454,22 +492,28 @@ pub struct Membership {
 }
 
 /// A new session for an agent that lives on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Renewal {
     /// Why, and what the new session begins with.
     pub how: Beginning,
     /// The new session's id; minted when absent.
+    #[serde(default)]
     pub session_id: Option<SessionId>,
     /// The inference provider's id of the new conversation.
+    #[serde(default)]
     pub inference_session_id: Option<String>,
     /// Only if this session is the active one.
+    #[serde(default)]
     pub expected_session: Option<SessionId>,
     /// Only if the active session's newest seq is this.
+    #[serde(default)]
     pub expected_seq: Option<u64>,
 }
 
 /// How a new session of an agent begins.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Beginning {
     /// With nothing but, perhaps, a message that says why.
     Reset {
@@ -568,7 +612,8 @@ impl AgentFilter {
 }
 
 /// An agent with its history from another store; see the contract's `import_agent`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentImport {
     /// Who it is; its origin must be given.
     pub agent: NewAgent,
@@ -583,19 +628,23 @@ pub struct AgentImport {
 }
 
 /// A session of an imported agent, or a part of one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionImport {
     /// Its id in the other store; the source is the agent's.
     pub external_id: String,
     /// Why it began.
     pub cause: Cause,
     /// The first thing in its context.
+    #[serde(default)]
     pub reset_message: Option<String>,
     /// The inference provider's id of the conversation.
+    #[serde(default)]
     pub inference_session_id: Option<String>,
     /// When it began.
     pub created_at: Timestamp,
     /// When it ended; absent for the one that goes on.
+    #[serde(default)]
     pub ended_at: Option<Timestamp>,
     /// Its events in order, each with its time; a key makes a second import of it harmless.
     pub events: Vec<NewEvent>,

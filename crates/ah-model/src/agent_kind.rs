@@ -22,14 +22,36 @@ pub struct AgentKindRef {
 
 /// A kind the store knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Flat", into = "Flat")]
 pub struct AgentKind {
     /// The store's number for it.
     pub id: i64,
     /// Name and version.
-    #[serde(flatten)]
     pub kind: AgentKindRef,
     /// What else is known of it.
     pub metadata: Option<RawJson>,
+}
+
+/// A kind on the wire. Raw JSON cannot be read through serde's own flattening.
+#[derive(Serialize, Deserialize)]
+struct Flat {
+    id: i64,
+    #[serde(rename = "type")]
+    name: String,
+    version: String,
+    metadata: Option<RawJson>,
+}
+
+impl From<Flat> for AgentKind {
+    fn from(Flat { id, name, version, metadata }: Flat) -> Self {
+        Self { id, kind: AgentKindRef { name, version }, metadata }
+    }
+}
+
+impl From<AgentKind> for Flat {
+    fn from(AgentKind { id, kind, metadata }: AgentKind) -> Self {
+        Self { id, name: kind.name, version: kind.version, metadata }
+    }
 }
 
 impl FromStr for AgentKindRef {

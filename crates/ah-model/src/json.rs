@@ -200,6 +200,13 @@ impl<'de> Deserialize<'de> for RawJson {
     }
 }
 
+/// Reads a value that is there: `null` is a value too, and only an absent one is none.
+pub(crate) fn given<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<RawJson>, D::Error> {
+    RawJson::deserialize(deserializer).map(Some)
+}
+
 impl Serialize for RawJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)

@@ -108,7 +108,8 @@ impl fmt::Display for RunStatus {
 }
 
 /// A run to queue.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewRun {
     /// The session to execute.
     pub session_id: SessionId,
@@ -117,6 +118,7 @@ pub struct NewRun {
     /// What the executor is told.
     pub parameters: RawJson,
     /// What the executor must offer.
+    #[serde(default)]
     pub demands: Option<RawJson>,
 }
 

@@ -47,14 +47,39 @@ impl RuntimeSpec {
 
 /// A runtime the store knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Flat", into = "Flat")]
 pub struct Runtime {
     /// The store's number for it.
     pub id: i64,
     /// What it is.
-    #[serde(flatten)]
     pub spec: RuntimeSpec,
     /// What else is known of it.
     pub metadata: Option<RawJson>,
+}
+
+/// A runtime on the wire. Raw JSON cannot be read through serde's own flattening.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Flat {
+    id: i64,
+    #[serde(rename = "type")]
+    kind: RuntimeType,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    devcontainer_path: Option<String>,
+    metadata: Option<RawJson>,
+}
+
+impl From<Flat> for Runtime {
+    fn from(Flat { id, kind, devcontainer_path, metadata }: Flat) -> Self {
+        Self { id, spec: RuntimeSpec { kind, devcontainer_path }, metadata }
+    }
+}
+
+impl From<Runtime> for Flat {
+    fn from(Runtime { id, spec, metadata }: Runtime) -> Self {
+        let RuntimeSpec { kind, devcontainer_path } = spec;
+        Self { id, kind, devcontainer_path, metadata }
+    }
 }
 
 impl RuntimeType {

@@ -117,11 +117,13 @@ pub struct Exit {
 }
 
 /// A requested change of status.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StatusChange {
     /// The status wanted.
     pub to: SessionStatus,
     /// How it ended, for a finished status.
+    #[serde(default)]
     pub exit: Exit,
 }
 
@@ -211,27 +213,36 @@ impl SessionDetails {
 }
 
 /// A session to create; the repository, kind and runtime are registered with it if new.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewSession {
     /// Its id; minted when absent.
+    #[serde(default)]
     pub id: Option<SessionId>,
     /// Where it works.
     pub repo: NewRepo,
     /// The agent that holds it.
     pub agent: AgentKindRef,
     /// Where the agent executes.
+    #[serde(default)]
     pub runtime: RuntimeSpec,
     /// The workspace's name, on stores that have workspaces.
+    #[serde(default)]
     pub workspace: Option<String>,
     /// What to call it in lists.
+    #[serde(default)]
     pub title: Option<String>,
     /// Labels to find it by.
+    #[serde(default)]
     pub labels: Labels,
     /// The session that started it.
+    #[serde(default)]
     pub parent: Option<SessionId>,
     /// Where it came from.
+    #[serde(default)]
     pub origin: Option<Origin>,
     /// What else is known.
+    #[serde(default)]
     pub details: SessionDetails,
 }
 

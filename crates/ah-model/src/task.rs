@@ -57,28 +57,41 @@ impl fmt::Display for Delivery {
 }
 
 /// A request to be recorded: a task, a `created` session and a pending run per agent and instance.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewTask {
     /// What is asked for.
     pub prompt: String,
     /// The agent kinds that shall do it.
     pub agents: Vec<AgentKindRef>,
     /// How many sessions of each kind.
+    #[serde(default = "one")]
     pub instances: u32,
     /// Where the work is.
     pub repo: NewRepo,
     /// Where the agents execute.
+    #[serde(default)]
     pub runtime: RuntimeSpec,
     /// The workspace's name, on stores that have workspaces.
+    #[serde(default)]
     pub workspace: Option<String>,
     /// The branch to work on.
+    #[serde(default)]
     pub branch: Option<String>,
     /// How the result should come back.
+    #[serde(default)]
     pub delivery: Option<Delivery>,
     /// Labels to find it by.
+    #[serde(default)]
     pub labels: Labels,
     /// The directory the agents start in.
+    #[serde(default)]
     pub project_dir: Option<String>,
+}
+
+/// One session for each agent, when nobody says.
+fn one() -> u32 {
+    1
 }
 
 impl NewTask {

@@ -93,6 +93,15 @@ pub enum StoreError {
         /// When it is worth trying.
         retry_after: Duration,
     },
+    /// Start the server, or name another.
+    #[error("cannot reach {server}")]
+    Unreachable {
+        /// What was called.
+        server: String,
+        /// What the network said.
+        #[source]
+        source: BoxError,
+    },
     /// Bring a token.
     #[error("not signed in")]
     Unauthorized,
@@ -241,6 +250,7 @@ impl From<&StoreError> for Problem {
                 retry_after_ms: u64::try_from(retry_after.as_millis()).ok(),
                 ..new("busy", "try again later", 503)
             },
+            StoreError::Unreachable { .. } => new("unreachable", "the server cannot be reached", 503),
             StoreError::Unauthorized => new("unauthorized", "not signed in", 401),
             StoreError::Forbidden => new("forbidden", "not allowed", 403),
             StoreError::Newer { .. } => new("newer", "the store is newer than this program", 500),

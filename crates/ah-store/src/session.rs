@@ -5,11 +5,13 @@ use ah_model::{
     StatusChange,
 };
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
 
 /// A fork to make.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct SessionFork {
     /// The last seq that belongs to both; the newest when absent.
     pub at_seq: Option<u64>,
