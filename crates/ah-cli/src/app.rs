@@ -217,8 +217,13 @@ impl App {
         SystemClock.now()
     }
 
-    /// The store the configuration chooses.
-    pub(crate) fn store(&self) -> Result<SqlStore, CommandError> {
+    /// The store the configuration chooses: a server's, or a database.
+    pub(crate) fn store(&self) -> Result<Box<dyn Store>, CommandError> {
+        Ok(Box::new(self.sql_store()?))
+    }
+
+    /// The database the configuration chooses, for what only databases do.
+    pub(crate) fn sql_store(&self) -> Result<SqlStore, CommandError> {
         let (store, upgrade) = self.open_store()?;
         if let Some(backup) = upgrade.backup {
             let Upgrade { from, to, dropped, .. } = upgrade;

@@ -79,6 +79,7 @@ impl From<StoreError> for CommandError {
             StoreError::Busy { .. } | StoreError::Newer { .. } | StoreError::Corrupt { .. } => {
                 Exit::Store
             }
+            StoreError::Unreachable { .. } => Exit::Unreachable,
             StoreError::Backend { .. } => Exit::Failed,
         };
         let hints = hints(&error);
@@ -114,6 +115,10 @@ fn hints(error: &StoreError) -> Vec<String> {
         StoreError::Corrupt { .. } => &[
             "`ah db path` says where the database is; nothing was changed",
             "`ah db restore FILE` puts a backup in its place and keeps the damaged file",
+        ],
+        StoreError::Unreachable { .. } => &[
+            "`ah config explain remote-server` says where the server's address comes from",
+            "start one with `ah agent access-point`",
         ],
         StoreError::Conflict { .. }
         | StoreError::Invalid(_)

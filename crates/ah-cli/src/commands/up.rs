@@ -16,7 +16,7 @@ const RECENT: u64 = 5;
 pub(crate) struct Args {}
 
 pub(crate) fn run(app: &App, _args: &Args) -> Result<(), CommandError> {
-    let store = app.store()?;
+    let store = app.sql_store()?;
     let request = PageRequest { limit: PageLimit::at_most(RECENT), cursor: None };
     let recent = block_on(store.list_sessions(SessionFilter::default(), request))?;
     // Counting rows would take longer with every session kept; `ah db stats` does it.

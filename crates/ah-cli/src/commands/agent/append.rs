@@ -1,6 +1,5 @@
 use ah_model::{Agent, Appended, NewEvent, SessionId};
-use ah_store::{Agents, Kind, Sessions, StoreError, block_on};
-use ah_store_sql::SqlStore;
+use ah_store::{Kind, Store, StoreError, block_on};
 
 use super::{Expected, Named, is_of, late_hint};
 use crate::app::App;
@@ -20,16 +19,16 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let event = args.what.event()?;
     let store = app.store()?;
-    let agent = args.named.living(app, &store)?;
-    let expected = args.expected.session(app, &store)?;
+    let agent = args.named.living(app, &*store)?;
+    let expected = args.expected.session(app, &*store)?;
     // Each batch goes to the session that is active then: a reset in between is followed, unless
     // one session is expected.
-    args.what.append(app, event, |events| to_active(&store, &agent, expected.as_ref(), events))
+    args.what.append(app, event, |events| to_active(&*store, &agent, expected.as_ref(), events))
 }
 
 /// Appends to the agent's active session, if that is the expected one.
 pub(super) fn to_active(
-    store: &SqlStore,
+    store: &dyn Store,
     agent: &Agent,
     expected: Option<&SessionId>,
     events: Vec<NewEvent>,

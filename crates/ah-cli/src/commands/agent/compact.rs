@@ -29,11 +29,11 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let (text, file) = (args.summary.as_deref(), args.summary_file.as_deref());
     let summary = text_or_file("summary", text, file, limits::PROMPT_BYTES_MAX)?;
     let store = app.store()?;
-    let agent = args.named.living(app, &store)?;
+    let agent = args.named.living(app, &*store)?;
     let renewal = Renewal {
-        expected_session: args.expected.session(app, &store)?,
+        expected_session: args.expected.session(app, &*store)?,
         expected_seq: args.expect_seq,
         ..Renewal::new(Beginning::Compaction { summary: summary.unwrap_or_default() })
     };
-    renew(app, &store, agent, renewal)
+    renew(app, &*store, agent, renewal)
 }

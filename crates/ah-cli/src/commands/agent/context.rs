@@ -20,9 +20,9 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let limit = args.reach.limit()?;
     let store = app.store()?;
-    let agent = args.named.find(app, &store)?;
-    let session = session_of(app, &store, &agent, args.session.as_deref())?;
-    let context = block_on(session_context(&store, session, limit))?;
+    let agent = args.named.find(app, &*store)?;
+    let session = session_of(app, &*store, &agent, args.session.as_deref())?;
+    let context = block_on(session_context(&*store, session, limit))?;
     if app.output.is_json() {
         return app.output.json(&context);
     }

@@ -1,5 +1,5 @@
 use ah_model::{NewAgent, RawJson};
-use ah_store::{Agents, block_on};
+use ah_store::block_on;
 
 use super::{correct_flag, json_flag};
 use crate::app::App;

@@ -18,8 +18,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let agent = args.named.living(app, &store)?;
+    let agent = args.named.living(app, &*store)?;
     let named = args.session.as_deref();
-    let session = named.map(|id| session_of(app, &store, &agent, Some(id))).transpose()?;
-    renew(app, &store, agent, Renewal::new(Beginning::Fork { session, at_seq: args.at }))
+    let session = named.map(|id| session_of(app, &*store, &agent, Some(id))).transpose()?;
+    renew(app, &*store, agent, Renewal::new(Beginning::Fork { session, at_seq: args.at }))
 }

@@ -1,8 +1,7 @@
 use std::ops::ControlFlow;
 
 use ah_model::{Cursor, EventQuery, Invalid, PageLimit, Session};
-use ah_store::{Sessions, block_on};
-use ah_store_sql::SqlStore;
+use ah_store::{Store, block_on};
 
 use super::{Named, active_session, each_session, view};
 use crate::app::App;
@@ -29,11 +28,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let agent = args.named.find(app, &store)?;
+    let agent = args.named.find(app, &*store)?;
     let start = args.cursor.as_deref().map(Place::parse).transpose()?;
     log::list(app, |listing| {
         let mut history = History {
-            store: &store,
+            store: &*store,
             args,
             start: start.unwrap_or_default(),
             left: args.limit.unwrap_or(u64::MAX),
@@ -41,7 +40,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
             listing,
         };
         if args.all || start.is_some() {
-            each_session(&store, &agent, |session| history.session(session))?;
+            each_session(&*store, &agent, |session| history.session(session))?;
         } else {
             // The sessions before it may be many, and are not asked for.
             let active = block_on(store.session(active_session(&agent)?))?;
@@ -53,7 +52,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
 
 /// Prints the events of one session after another, from `start` on.
 struct History<'a, 'b> {
-    store: &'a SqlStore,
+    store: &'a dyn Store,
     args: &'a Args,
     start: Place,
     /// How many may still be printed.

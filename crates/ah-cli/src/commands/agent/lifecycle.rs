@@ -1,8 +1,7 @@
 //! What sleep, wake and retire have in common.
 
 use ah_model::{Agent, Lifecycle};
-use ah_store::{Agents, block_on};
-use ah_store_sql::SqlStore;
+use ah_store::{Store, block_on};
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -10,7 +9,7 @@ use crate::error::CommandError;
 /// Moves the agent's lifecycle and prints where it is now.
 pub(super) fn set(
     app: &App,
-    store: &SqlStore,
+    store: &dyn Store,
     agent: Agent,
     to: Lifecycle,
 ) -> Result<(), CommandError> {

@@ -1,5 +1,5 @@
 use ah_model::{AgentFilter, AgentType, Invalid};
-use ah_store::{Agents, block_on};
+use ah_store::block_on;
 
 use super::view;
 use crate::app::App;

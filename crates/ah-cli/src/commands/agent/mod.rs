@@ -27,8 +27,7 @@ use std::ops::ControlFlow;
 use ah_model::{
     Agent, Invalid, Order, PageLimit, PageRequest, RawJson, Renewal, Session, SessionId, limits,
 };
-use ah_store::{Agents, ContextLimit, Kind, Sessions, StoreError, block_on};
-use ah_store_sql::SqlStore;
+use ah_store::{ContextLimit, Kind, Store, StoreError, block_on};
 use clap::Subcommand;
 
 use crate::app::App;
@@ -111,13 +110,13 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    fn find(&self, app: &App, store: &SqlStore) -> Result<Agent, CommandError> {
+    fn find(&self, app: &App, store: &dyn Store) -> Result<Agent, CommandError> {
         app.agent(store, &self.agent)
     }
 
     /// As [`Self::find`], but not one that nothing more happens to. The store refuses that as well;
     /// it does not know what helps.
-    fn living(&self, app: &App, store: &SqlStore) -> Result<Agent, CommandError> {
+    fn living(&self, app: &App, store: &dyn Store) -> Result<Agent, CommandError> {
         let agent = self.find(app, store)?;
         match agent.refuse_dead() {
             Ok(()) => Ok(agent),
@@ -149,7 +148,7 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    fn session(&self, app: &App, store: &SqlStore) -> Result<Option<SessionId>, CommandError> {
+    fn session(&self, app: &App, store: &dyn Store) -> Result<Option<SessionId>, CommandError> {
         self.expect_session.as_deref().map(|id| app.session_id(store, id)).transpose()
     }
 }
@@ -181,7 +180,7 @@ fn is_of(session: &Session, agent: &Agent) -> bool {
 /// The session of `agent` that `text` names, else the active one.
 fn session_of(
     app: &App,
-    store: &SqlStore,
+    store: &dyn Store,
     agent: &Agent,
     text: Option<&str>,
 ) -> Result<SessionId, CommandError> {
@@ -199,14 +198,14 @@ fn session_of(
 }
 
 /// Begins the agent's next session and prints its id.
-fn renew(app: &App, store: &SqlStore, agent: Agent, renewal: Renewal) -> Result<(), CommandError> {
+fn renew(app: &App, store: &dyn Store, agent: Agent, renewal: Renewal) -> Result<(), CommandError> {
     let session = block_on(store.renew_agent(agent.id, renewal))?;
     app.output.result(&session, |session| session.id.to_string())
 }
 
 /// Hands the agent's sessions from the first on to `each`, until it has had enough.
 fn each_session(
-    store: &SqlStore,
+    store: &dyn Store,
     agent: &Agent,
     mut each: impl FnMut(&Session) -> Result<ControlFlow<()>, CommandError>,
 ) -> Result<(), CommandError> {

@@ -16,8 +16,8 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let limit = args.reach.limit()?;
     let store = app.store()?;
-    let agent = args.named.living(app, &store)?;
-    let done = block_on(repair_session(&store, active_session(&agent)?, limit))?;
+    let agent = args.named.living(app, &*store)?;
+    let done = block_on(repair_session(&*store, active_session(&agent)?, limit))?;
     let Restored { context, repaired } = &done;
     let answer = json!({
         "sessionId": context.session_id,

@@ -29,11 +29,11 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let message = text_or_file("message", text, file, limits::PROMPT_BYTES_MAX)?;
     let session_id = args.session_id.as_deref().map(str::parse).transpose()?;
     let store = app.store()?;
-    let agent = args.named.living(app, &store)?;
+    let agent = args.named.living(app, &*store)?;
     let renewal = Renewal {
         session_id,
-        expected_session: args.expected.session(app, &store)?,
+        expected_session: args.expected.session(app, &*store)?,
         ..Renewal::new(Beginning::Reset { message })
     };
-    renew(app, &store, agent, renewal)
+    renew(app, &*store, agent, renewal)
 }

@@ -1,6 +1,7 @@
 use ah_model::{Agent, Context, Lifecycle};
-use ah_store::{ContextLimit, Kind, Restored, StoreError, block_on, load_agents, restore_agent};
-use ah_store_sql::SqlStore;
+use ah_store::{
+    ContextLimit, Kind, Restored, Store, StoreError, block_on, load_agents, restore_agent,
+};
 use serde::Serialize;
 
 use crate::app::App;
@@ -26,13 +27,13 @@ struct Ready {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let agents = chosen(app, &store, args)?;
+    let agents = chosen(app, &*store, args)?;
     let (total, mut failed) = (agents.len(), 0);
     let mut rows = Vec::new();
     // One after another, so that no two contexts are held at once.
     for agent in agents {
         let name = agent.name.clone();
-        match ready(&store, agent) {
+        match ready(&*store, agent) {
             Ok(ready) if app.output.is_json() => app.output.json(&ready)?,
             Ok(ready) => rows.push(row(&ready)),
             Err(error) => {
@@ -61,7 +62,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
 }
 
 /// The agents by name, or all that take part: the active ones first.
-fn chosen(app: &App, store: &SqlStore, args: &Args) -> Result<Vec<Agent>, CommandError> {
+fn chosen(app: &App, store: &dyn Store, args: &Args) -> Result<Vec<Agent>, CommandError> {
     if args.agents.is_empty() {
         let roster = block_on(load_agents(store))?;
         return Ok(roster.active.into_iter().chain(roster.sleeping).collect());
@@ -79,7 +80,7 @@ fn chosen(app: &App, store: &SqlStore, args: &Args) -> Result<Vec<Agent>, Comman
     args.agents.iter().map(named).collect()
 }
 
-fn ready(store: &SqlStore, agent: Agent) -> Result<Ready, StoreError> {
+fn ready(store: &dyn Store, agent: Agent) -> Result<Ready, StoreError> {
     if agent.lifecycle != Lifecycle::Active {
         return Ok(Ready { agent, context: None, repaired: 0 });
     }

@@ -16,12 +16,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let agent = args.named.find(app, &store)?;
+    let agent = args.named.find(app, &*store)?;
     let name = agent.name.clone();
     if !args.yes && agent.lifecycle != Lifecycle::Dead {
         confirm(app.asking(), &format!("Retire agent {name}? It cannot be woken again."))?;
     }
-    lifecycle::set(app, &store, agent, Lifecycle::Dead)?;
+    lifecycle::set(app, &*store, agent, Lifecycle::Dead)?;
     if !app.output.is_json() {
         app.output.talk(&format!(
             "{name} stays listed with its history; `ah agent list --lifecycle dead` shows it"

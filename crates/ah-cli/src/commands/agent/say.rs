@@ -47,9 +47,9 @@ impl Speaker {
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let event = event(args)?;
     let store = app.store()?;
-    let agent = args.named.living(app, &store)?;
-    let expected = args.expected.session(app, &store)?;
-    print(app, &to_active(&store, &agent, expected.as_ref(), vec![event])?)
+    let agent = args.named.living(app, &*store)?;
+    let expected = args.expected.session(app, &*store)?;
+    print(app, &to_active(&*store, &agent, expected.as_ref(), vec![event])?)
 }
 
 fn event(args: &Args) -> Result<NewEvent, CommandError> {

@@ -1,5 +1,5 @@
 use ah_model::Order;
-use ah_store::{Agents, block_on};
+use ah_store::block_on;
 
 use super::{Named, view};
 use crate::app::App;
@@ -16,7 +16,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let agent = args.named.find(app, &store)?;
+    let agent = args.named.find(app, &*store)?;
     let now = app.now();
     let look = Look {
         header: view::SESSION_HEADER,

@@ -9,6 +9,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    let agent = args.named.find(app, &app.store()?)?;
+    let agent = args.named.find(app, &*app.store()?)?;
     app.output.result(&agent, view::agent)
 }

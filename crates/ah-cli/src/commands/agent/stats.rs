@@ -46,9 +46,9 @@ struct Cost {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let agent = args.named.find(app, &store)?;
+    let agent = args.named.find(app, &*store)?;
     let mut sessions = Vec::new();
-    each_session(&store, &agent, |session| {
+    each_session(&*store, &agent, |session| {
         sessions.push(cost(session));
         Ok(ControlFlow::Continue(()))
     })?;

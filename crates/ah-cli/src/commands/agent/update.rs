@@ -1,5 +1,5 @@
 use ah_model::AgentUpdate;
-use ah_store::{Agents, block_on};
+use ah_store::block_on;
 use clap::ArgGroup;
 
 use super::{Named, correct_flag, json_flag};
@@ -42,7 +42,7 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let update = update(args)?;
     let store = app.store()?;
-    let agent = args.named.living(app, &store)?;
+    let agent = args.named.living(app, &*store)?;
     update.check(&agent.agent_type).map_err(correct_flag)?;
     let agent = block_on(store.update_agent(agent.id, update))?;
     app.output.result(&agent, |agent| format!("revision {}", agent.revision))

@@ -12,6 +12,6 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let agent = args.named.living(app, &store)?;
-    lifecycle::set(app, &store, agent, Lifecycle::Active)
+    let agent = args.named.living(app, &*store)?;
+    lifecycle::set(app, &*store, agent, Lifecycle::Active)
 }

@@ -19,7 +19,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
             app.environment.state_dir()?.join(format!("state-{stamp}.db"))
         }
     };
-    app.store()?.back_up(&target).map_err(|error| {
+    app.sql_store()?.back_up(&target).map_err(|error| {
         let error = CommandError::from(error);
         match target.exists() {
             true => error.hint("a backup is never written over: name another file"),

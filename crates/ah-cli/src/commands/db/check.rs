@@ -12,7 +12,7 @@ const SUBJECT_LINES: usize = 10;
 pub(crate) struct Args {}
 
 pub(crate) fn run(app: &App, _args: &Args) -> Result<(), CommandError> {
-    let report = block_on(app.store()?.check())?;
+    let report = block_on(app.sql_store()?.check())?;
     let ok = report.violations.is_empty();
     let violations: Vec<_> = report
         .violations

@@ -9,7 +9,7 @@ use crate::output::bytes;
 pub(crate) struct Args {}
 
 pub(crate) fn run(app: &App, _args: &Args) -> Result<(), CommandError> {
-    let report = block_on(app.store()?.compact())?;
+    let report = block_on(app.sql_store()?.compact())?;
     let freed = report.bytes_before.saturating_sub(report.bytes_after);
     let done = json!({
         "bytesBefore": report.bytes_before,

@@ -26,7 +26,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     }
     let kept = restore_sqlite(&path, &source, app.now()).map_err(refused)?;
     // Opening proves it, and upgrades a backup of an older version.
-    app.store()?;
+    app.sql_store()?;
     let done = json!({ "path": path, "restoredFrom": source, "kept": kept });
     app.output.result(&done, |_| match &kept {
         Some(kept) => format!("restored; what was there is kept at {}", kept.display()),

@@ -8,7 +8,7 @@ use crate::output::{bytes, fields};
 pub(crate) struct Args {}
 
 pub(crate) fn run(app: &App, _args: &Args) -> Result<(), CommandError> {
-    let store = app.store()?;
+    let store = app.sql_store()?;
     let stats = store.stats()?;
     let rows = ah_store::block_on(store.row_counts())?;
     let counts: serde_json::Map<_, _> =

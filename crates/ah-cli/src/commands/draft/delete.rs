@@ -1,4 +1,4 @@
-use ah_store::{Drafts, block_on};
+use ah_store::block_on;
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -11,7 +11,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let id = app.draft_id(&store, &args.id)?;
+    let id = app.draft_id(&*store, &args.id)?;
     block_on(store.delete_draft(id.clone()))?;
     let gone = serde_json::json!({ "id": id, "deleted": true });
     app.output.result(&gone, |_| String::new())

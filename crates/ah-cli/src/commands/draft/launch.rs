@@ -1,4 +1,4 @@
-use ah_store::{Drafts, block_on};
+use ah_store::block_on;
 
 use crate::app::App;
 use crate::commands::task::{DeliveryArgs, print_batch};
@@ -15,7 +15,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let draft = block_on(store.draft(app.draft_id(&store, &args.id)?))?;
+    let draft = block_on(store.draft(app.draft_id(&*store, &args.id)?))?;
     let fields = draft.fields;
     let repo = match &app.global.repo {
         Some(_) => app.repo()?,

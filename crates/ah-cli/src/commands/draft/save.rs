@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use ah_model::{DraftFields, limits};
-use ah_store::{Drafts, block_on};
+use ah_store::block_on;
 
 use crate::app::App;
 use crate::error::CommandError;

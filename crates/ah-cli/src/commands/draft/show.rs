@@ -1,4 +1,4 @@
-use ah_store::{Drafts, block_on};
+use ah_store::block_on;
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -12,7 +12,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let draft = block_on(store.draft(app.draft_id(&store, &args.id)?))?;
+    let draft = block_on(store.draft(app.draft_id(&*store, &args.id)?))?;
     app.output.result(&draft, |draft| {
         let head = fields(&[
             ("id", draft.id.to_string()),

@@ -6,7 +6,7 @@ mod progress;
 mod report;
 
 use ah_import::{ImportError, ImportOptions, ImportReport, Progress};
-use ah_store_sql::SqlStore;
+use ah_store::Store;
 use clap::Subcommand;
 
 use crate::app::App;
@@ -48,7 +48,7 @@ impl HowArgs {
         &self,
         app: &App,
         import: impl FnOnce(
-            &SqlStore,
+            &dyn Store,
             &ImportOptions,
             &mut (dyn FnMut(Progress<'_>) + Send),
         ) -> Result<ImportReport, ImportError>,
@@ -57,7 +57,7 @@ impl HowArgs {
         let options = ImportOptions { dry_run: self.dry_run, kind, now: app.now() };
         let store = app.store()?;
         let bar = progress::bar(app);
-        let done = import(&store, &options, &mut |progress| progress::show(&bar, progress));
+        let done = import(&*store, &options, &mut |progress| progress::show(&bar, progress));
         bar.finish_and_clear();
         report::print(app, &done?, self.verbose)
     }

@@ -1,4 +1,4 @@
-use ah_store::{KeyValues, block_on};
+use ah_store::block_on;
 
 use super::Scope;
 use crate::app::App;

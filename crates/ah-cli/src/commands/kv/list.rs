@@ -1,5 +1,5 @@
 use ah_model::KvEntry;
-use ah_store::{KeyValues, block_on};
+use ah_store::block_on;
 
 use super::Scope;
 use crate::app::App;

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use ah_model::{KvEntry, limits};
-use ah_store::{KeyValues, block_on};
+use ah_store::block_on;
 
 use super::Scope;
 use crate::app::App;

@@ -1,4 +1,4 @@
-use ah_store::{Repos, block_on};
+use ah_store::block_on;
 
 use crate::app::App;
 use crate::detect;

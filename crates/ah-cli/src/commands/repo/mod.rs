@@ -6,8 +6,7 @@ mod list;
 mod remove;
 
 use ah_model::{NewRepo, PageLimit, PageRequest, Repo};
-use ah_store::{Repos, block_on};
-use ah_store_sql::SqlStore;
+use ah_store::{Store, block_on};
 use clap::Subcommand;
 
 use crate::app::App;
@@ -36,7 +35,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
 }
 
 /// The number of a repository that is recorded: by its root, or by its URL when it has none.
-pub(crate) fn known(store: &SqlStore, wanted: &NewRepo) -> Result<Option<i64>, CommandError> {
+pub(crate) fn known(store: &dyn Store, wanted: &NewRepo) -> Result<Option<i64>, CommandError> {
     find(store, |repo| match &wanted.root_path {
         Some(_) => repo.found.root_path == wanted.root_path,
         None => repo.found.root_path.is_none() && repo.found.remote_url == wanted.remote_url,
@@ -44,7 +43,7 @@ pub(crate) fn known(store: &SqlStore, wanted: &NewRepo) -> Result<Option<i64>, C
 }
 
 /// The number of the first recorded repository that `is_it`.
-fn find(store: &SqlStore, is_it: impl Fn(&Repo) -> bool) -> Result<Option<i64>, CommandError> {
+fn find(store: &dyn Store, is_it: impl Fn(&Repo) -> bool) -> Result<Option<i64>, CommandError> {
     let mut request = PageRequest { limit: PageLimit::MAX, cursor: None };
     loop {
         let page = block_on(store.list_repos(request.clone()))?;

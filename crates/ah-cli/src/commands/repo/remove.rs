@@ -1,4 +1,4 @@
-use ah_store::{Kind, Repos, StoreError, block_on};
+use ah_store::{Kind, StoreError, block_on};
 
 use super::find;
 use crate::app::App;
@@ -19,7 +19,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
             let place = args.place.as_str();
             let absolute = app.current_dir()?.join(place);
             let absolute = absolute.canonicalize().unwrap_or(absolute);
-            let found = find(&store, |repo| match repo.found.root_path.as_deref() {
+            let found = find(&*store, |repo| match repo.found.root_path.as_deref() {
                 Some(root) => absolute.as_os_str() == root,
                 None => repo.found.remote_url.as_deref() == Some(place),
             })?;

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use ah_model::{Appended, NewEvent, RawJson, limits};
-use ah_store::{Events, block_on};
+use ah_store::block_on;
 
 use super::append_lines;
 use crate::app::App;
@@ -46,7 +46,7 @@ pub(crate) struct EventArgs {
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let event = args.what.event()?;
     let store = app.store()?;
-    let id = app.session_id(&store, &args.id)?;
+    let id = app.session_id(&*store, &args.id)?;
     args.what.append(app, event, |events| Ok(block_on(store.append_events(id.clone(), events))?))
 }
 

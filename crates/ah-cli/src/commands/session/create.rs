@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use ah_model::{
     AgentKindRef, Invalid, Labels, NewSession, Origin, RuntimeSpec, RuntimeType, SessionDetails,
 };
-use ah_store::{Sessions, block_on};
+use ah_store::block_on;
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -72,7 +72,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
         ..args.session.wanted(app, args.agent.as_deref())?
     };
     let store = app.store()?;
-    wanted.parent = args.parent.as_deref().map(|id| app.session_id(&store, id)).transpose()?;
+    wanted.parent = args.parent.as_deref().map(|id| app.session_id(&*store, id)).transpose()?;
     let session = block_on(store.create_session(wanted))?;
     app.output.result(&session, |session| session.id.to_string())
 }

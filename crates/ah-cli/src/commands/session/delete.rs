@@ -1,6 +1,5 @@
 use ah_model::{Agent, Lifecycle, SessionId};
-use ah_store::{Agents, Sessions, StoreError, block_on};
-use ah_store_sql::SqlStore;
+use ah_store::{Store, StoreError, block_on};
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -17,13 +16,13 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let id = app.session_id(&store, &args.id)?;
+    let id = app.session_id(&*store, &args.id)?;
     if !args.yes {
         let session = block_on(store.session(id.clone()))?;
         let events = session.last_seq;
         confirm(app.asking(), &format!("Delete session {id} with its {events} events?"))?;
     }
-    block_on(store.delete_session(id.clone())).map_err(|error| explained(&store, &id, error))?;
+    block_on(store.delete_session(id.clone())).map_err(|error| explained(&*store, &id, error))?;
     app.output.result(&serde_json::json!({ "id": id, "deleted": true }), |_| String::new())
 }
 
@@ -39,7 +38,7 @@ fn leaving(agent: &Agent) -> String {
 }
 
 /// A refusal, with what helps when an agent goes on in the session.
-fn explained(store: &SqlStore, id: &SessionId, error: StoreError) -> CommandError {
+fn explained(store: &dyn Store, id: &SessionId, error: StoreError) -> CommandError {
     let refused = matches!(error, StoreError::Conflict { .. });
     let error = CommandError::from(error);
     let session = refused.then(|| block_on(store.session(id.clone())).ok()).flatten();

@@ -1,5 +1,5 @@
 use ah_model::{Cursor, EventQuery, Invalid, Order, PageLimit, SessionId};
-use ah_store_sql::SqlStore;
+use ah_store::Store;
 
 use super::log::Reader;
 use super::{follow, log};
@@ -35,11 +35,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let id = app.session_id(&store, &args.id)?;
+    let id = app.session_id(&*store, &args.id)?;
     if args.follow {
-        return follow::print(app, &store, id, start(args)?, &args.types, args.limit);
+        return follow::print(app, &*store, id, start(args)?, &args.types, args.limit);
     }
-    let mut reader = reader(&store, id, args)?;
+    let mut reader = reader(&*store, id, args)?;
     log::list(app, |listing| {
         listing.events(&mut reader)?;
         Ok(reader.rest()?.map(|seq| Cursor::Number(seq.cast_signed())))
@@ -59,7 +59,11 @@ fn start(args: &Args) -> Result<u64, CommandError> {
     }
 }
 
-fn reader<'a>(store: &'a SqlStore, id: SessionId, args: &Args) -> Result<Reader<'a>, CommandError> {
+fn reader<'a>(
+    store: &'a dyn Store,
+    id: SessionId,
+    args: &Args,
+) -> Result<Reader<'a>, CommandError> {
     let mut query = EventQuery {
         after: start(args)?,
         up_to: args.up_to,

@@ -18,15 +18,15 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let id = app.session_id(&store, &args.id)?;
+    let id = app.session_id(&*store, &args.id)?;
     let Some(path) = &args.output else {
         let mut stdout = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout());
-        return block_on(export_session(&store, &id, &mut stdout)).map(drop).map_err(or_unread);
+        return block_on(export_session(&*store, &id, &mut stdout)).map(drop).map_err(or_unread);
     };
     let mut file = beside(path)?;
     let events = {
         let mut out = std::io::BufWriter::with_capacity(1 << 16, file.as_file_mut());
-        block_on(export_session(&store, &id, &mut out))?
+        block_on(export_session(&*store, &id, &mut out))?
     };
     finish(file, path)?;
     let done = serde_json::json!({ "id": id, "events": events, "path": path });

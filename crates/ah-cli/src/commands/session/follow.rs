@@ -1,6 +1,5 @@
 use ah_model::{Event, SessionId};
-use ah_store::{Events, Sessions, block_on};
-use ah_store_sql::SqlStore;
+use ah_store::{Store, block_on};
 
 use super::view;
 use crate::app::App;
@@ -26,18 +25,18 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let id = app.session_id(&store, &args.id)?;
+    let id = app.session_id(&*store, &args.id)?;
     let after = match args.new {
         true => block_on(store.session(id.clone()))?.last_seq,
         false => args.after.unwrap_or(0),
     };
-    print(app, &store, id, after, &args.types, args.limit)
+    print(app, &*store, id, after, &args.types, args.limit)
 }
 
 /// Prints events after `after` as they come, until `limit` of them are printed.
 pub(super) fn print(
     app: &App,
-    store: &SqlStore,
+    store: &dyn Store,
     id: SessionId,
     after: u64,
     types: &[String],

@@ -1,4 +1,4 @@
-use ah_store::{SessionFork, Sessions, block_on};
+use ah_store::{SessionFork, block_on};
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -22,7 +22,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let id = args.new_id.as_deref().map(str::parse).transpose()?;
     let fork = SessionFork { at_seq: args.at, id, title: args.title.clone() };
     let store = app.store()?;
-    let source = app.session_id(&store, &args.id)?;
+    let source = app.session_id(&*store, &args.id)?;
     let session = block_on(store.fork_session(source, fork))?;
     app.output.result(&session, |session| session.id.to_string())
 }

@@ -23,7 +23,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     reader.rewind().map_err(failed)?;
     let store = app.store()?;
     let bar = progress::bar(app, header.session.last_seq, "{bar:40} {pos}/{len} events {eta}");
-    let report = block_on(import_session(&store, &mut reader, &mut |line| bar.set_position(line)))?;
+    let report =
+        block_on(import_session(&*store, &mut reader, &mut |line| bar.set_position(line)))?;
     bar.finish_and_clear();
     app.output.result(&report, |ImportReport { session_id, imported, present }| {
         format!("{session_id}: {imported} events imported, {present} were there already")

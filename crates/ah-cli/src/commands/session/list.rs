@@ -1,5 +1,5 @@
 use ah_model::{AgentKindRef, Labels, SessionFilter};
-use ah_store::{Sessions, block_on};
+use ah_store::block_on;
 
 use super::view;
 use crate::app::App;
@@ -44,10 +44,10 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
     let mut filter = filter(app, args)?;
-    filter.parent = args.parent.as_deref().map(|id| app.session_id(&store, id)).transpose()?;
+    filter.parent = args.parent.as_deref().map(|id| app.session_id(&*store, id)).transpose()?;
     if args.here || app.global.repo.is_some() {
         // Looking does not record: a repository nobody worked in has no number, and no sessions.
-        filter.repo_id = Some(repo::known(&store, &app.repo_or_directory()?)?.unwrap_or(NO_REPO));
+        filter.repo_id = Some(repo::known(&*store, &app.repo_or_directory()?)?.unwrap_or(NO_REPO));
     }
     let now = app.now();
     let empty = match filter == SessionFilter::default() {

@@ -3,8 +3,7 @@
 use std::io::Write;
 
 use ah_model::{Cursor, Event, EventQuery, Order, PageLimit, SessionId};
-use ah_store::{Events, Sessions, block_on};
-use ah_store_sql::SqlStore;
+use ah_store::{Store, block_on};
 
 use super::view;
 use crate::app::App;
@@ -13,7 +12,7 @@ use crate::output::put;
 
 /// Pages through the log of one session.
 pub(crate) struct Reader<'a> {
-    store: &'a SqlStore,
+    store: &'a dyn Store,
     id: SessionId,
     query: EventQuery,
     /// How many may still be read.
@@ -23,7 +22,7 @@ pub(crate) struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Reads what `query` says, at most `limit` events.
     pub(crate) fn new(
-        store: &'a SqlStore,
+        store: &'a dyn Store,
         id: SessionId,
         query: EventQuery,
         limit: u64,

@@ -1,4 +1,4 @@
-use ah_store::{Sessions, block_on};
+use ah_store::block_on;
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -13,7 +13,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let id = app.session_id(&store, &args.id)?;
+    let id = app.session_id(&*store, &args.id)?;
     let session = block_on(store.rename_session(id, args.title.clone()))?;
     app.output.result(&session, |_| String::new())
 }

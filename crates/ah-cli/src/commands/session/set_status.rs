@@ -1,5 +1,5 @@
 use ah_model::{Exit, StatusChange};
-use ah_store::{Sessions, block_on};
+use ah_store::block_on;
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -26,7 +26,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let change = StatusChange { to: args.status.parse()?, exit };
     change.check()?;
     let store = app.store()?;
-    let id = app.session_id(&store, &args.id)?;
+    let id = app.session_id(&*store, &args.id)?;
     let session = block_on(store.set_session_status(id, change))?;
     app.output.result(&session, |session| session.status.to_string())
 }

@@ -1,4 +1,4 @@
-use ah_store::{Sessions, block_on};
+use ah_store::block_on;
 
 use super::view;
 use crate::app::App;
@@ -12,6 +12,6 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let id = app.session_id(&store, &args.id)?;
+    let id = app.session_id(&*store, &args.id)?;
     app.output.result(&block_on(store.session(id))?, view::session)
 }

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use ah_model::{AgentKindRef, Labels, NewRepo, NewTask, TaskBatch, limits};
-use ah_store::{Tasks, block_on};
+use ah_store::block_on;
 
 use crate::app::App;
 use crate::commands::session::RuntimeArgs;

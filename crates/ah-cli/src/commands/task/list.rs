@@ -1,5 +1,5 @@
 use ah_model::{Task, TaskFilter};
-use ah_store::{Tasks, block_on};
+use ah_store::block_on;
 
 use crate::app::App;
 use crate::commands::paging::{Look, Paging};
@@ -22,7 +22,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
-    let session = args.session.as_deref().map(|id| app.session_id(&store, id)).transpose()?;
+    let session = args.session.as_deref().map(|id| app.session_id(&*store, id)).transpose()?;
     let batch_id = args.batch.as_deref().map(str::parse).transpose()?;
     let filter = TaskFilter { batch_id, session_id: session };
     let look = Look {

@@ -1,4 +1,4 @@
-use ah_store::{Tasks, block_on};
+use ah_store::block_on;
 
 use crate::app::App;
 use crate::error::CommandError;

@@ -1,5 +1,5 @@
 use ah_model::Workspace;
-use ah_store::{Workspaces, block_on};
+use ah_store::block_on;
 
 use crate::app::App;
 use crate::commands::paging::{Look, Paging};

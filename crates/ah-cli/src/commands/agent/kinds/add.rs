@@ -1,5 +1,5 @@
 use ah_model::AgentKindRef;
-use ah_store::{AgentKinds, block_on};
+use ah_store::block_on;
 
 use crate::app::App;
 use crate::commands::agent::json_flag;
