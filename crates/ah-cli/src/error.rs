@@ -117,8 +117,8 @@ fn hints(error: &StoreError) -> Vec<String> {
             "`ah db restore FILE` puts a backup in its place and keeps the damaged file",
         ],
         StoreError::Unreachable { .. } => &[
-            "`ah config explain remote-server` says where the server's address comes from",
-            "start one with `ah agent access-point`",
+            "`ah config explain remote-server` and `ah config explain store.database-url` say where \
+             the address comes from",
         ],
         StoreError::Conflict { .. }
         | StoreError::Invalid(_)

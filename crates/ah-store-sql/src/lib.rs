@@ -37,7 +37,8 @@ pub use crate::invariant::{CheckReport, Violation};
 pub use crate::migration::{SCHEMA_VERSION, Upgrade};
 pub use crate::postgres::PostgresOptions;
 pub use crate::sqlite::{
-    CompactReport, DatabaseStats, Durability, SqliteOptions, inspect_sqlite, restore_sqlite,
+    Callers, CompactReport, DatabaseStats, Durability, SqliteOptions, inspect_sqlite,
+    restore_sqlite,
 };
 
 use crate::resources::Resources;

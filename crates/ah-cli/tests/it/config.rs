@@ -277,3 +277,13 @@ fn the_non_interactive_key_counts_like_the_flag() {
         .unwrap();
     assert_eq!(output.status.code(), Some(10));
 }
+
+#[test]
+fn a_database_server_that_nobody_runs_is_exit_6_and_names_no_password() {
+    let home = Home::new();
+    let url = "postgres://me:secret@127.0.0.1:1/harbor";
+    let said = home.refused(&["--database-url", url, "session", "list"], 6);
+    assert!(said.starts_with("error: cannot reach the PostgreSQL server at 127.0.0.1:1"), "{said}");
+    assert!(said.contains("hint: `ah config explain"), "{said}");
+    assert!(!said.contains("secret"), "{said}");
+}

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use ah_model::Timestamp;
 use ah_store::StoreError;
+use postgres::config::Host;
 use postgres::{Client, Config, NoTls};
 use tokio::sync::watch;
 
@@ -62,8 +63,7 @@ impl Address {
     }
 
     fn connect(&self) -> Result<Client, StoreError> {
-        let mut client =
-            self.config.connect(NoTls).map_err(|error| error::map(error, "connect"))?;
+        let mut client = self.config.connect(NoTls).map_err(|error| self.refusal(error))?;
         let mut settings = format!("SET lock_timeout = {};", self.busy_timeout.as_millis());
         if let Some(schema) = &self.schema {
             let name = schema.replace('"', "\"\"");
@@ -71,6 +71,22 @@ impl Address {
         }
         client.batch_execute(&settings).map_err(|error| error::map(error, "connect"))?;
         Ok(client)
+    }
+
+    /// Why there is no connection: the server said so, or nobody answered.
+    fn refusal(&self, error: postgres::Error) -> StoreError {
+        if error.code().is_some() {
+            return error::map(error, "connect to");
+        }
+        let hosts = self.config.get_hosts().iter().map(|host| match host {
+            Host::Tcp(name) => name.clone(),
+            Host::Unix(path) => path.display().to_string(),
+        });
+        let hosts: Vec<String> = hosts.collect();
+        let ports: Vec<String> = self.config.get_ports().iter().map(u16::to_string).collect();
+        let port = if ports.is_empty() { String::new() } else { format!(":{}", ports.join(",")) };
+        let server = format!("the PostgreSQL server at {}{port}", hosts.join(","));
+        StoreError::Unreachable { server, source: error_text(&error).into() }
     }
 
     /// The channel on which commits are announced; different schemas do not hear each other.

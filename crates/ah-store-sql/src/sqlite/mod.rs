@@ -43,13 +43,24 @@ pub struct SqliteOptions {
     pub durability: Durability,
     /// How long a write waits for others before it gives up as busy.
     pub busy_timeout: Duration,
+    /// Who writes.
+    pub callers: Callers,
+}
+
+/// Who calls a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Callers {
+    /// Threads of their own: a lone one does its own work and pays for no queue.
+    Threads,
+    /// Tasks that share few threads: the disk is waited for on the writer's thread, not on theirs.
+    Tasks,
 }
 
 impl SqliteOptions {
     /// The database at `path` with the safe settings.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let (durability, busy_timeout) = (Durability::Full, Duration::from_secs(10));
-        Self { path: path.into(), durability, busy_timeout }
+        Self { path: path.into(), durability, busy_timeout, callers: Callers::Threads }
     }
 }
 
@@ -65,13 +76,13 @@ impl Engine {
         options: SqliteOptions,
         now: Timestamp,
     ) -> Result<(Self, Upgrade), StoreError> {
-        let SqliteOptions { path, durability, busy_timeout } = options;
+        let SqliteOptions { path, durability, busy_timeout, callers } = options;
         let lock = migrate::prepare(&path)?;
         let (connection, upgrade) = migrate::open_current(&path, &lock, busy_timeout, now)?;
         let hub = Hub::new();
         let wal = Wal::new(&path, durability);
         let pool = Arc::new(Pool::new(path, busy_timeout, connection));
-        let writer = Writer::new(Arc::clone(&pool), lock, wal, hub.clone());
+        let writer = Writer::new(Arc::clone(&pool), lock, wal, hub.clone(), callers);
         Ok((Self { pool, writer, hub, poll: Arc::default() }, upgrade))
     }
 

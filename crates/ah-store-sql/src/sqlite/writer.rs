@@ -14,6 +14,7 @@ use ah_store::StoreError;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use super::Callers;
 use super::error;
 use super::pool::Pool;
 use super::queue_lock::{QueueLock, Turn};
@@ -59,12 +60,19 @@ pub(crate) struct Writer {
     changed: Condvar,
     /// Wakes the watchdog only, which otherwise looks at its own pace.
     closing: Condvar,
+    callers: Callers,
 }
 
 impl Writer {
-    pub(crate) fn new(pool: Arc<Pool>, lock: QueueLock, wal: Wal, hub: Hub) -> Arc<Self> {
+    pub(crate) fn new(
+        pool: Arc<Pool>,
+        lock: QueueLock,
+        wal: Wal,
+        hub: Hub,
+        callers: Callers,
+    ) -> Arc<Self> {
         let (queue, changed, closing) = (Mutex::default(), Condvar::new(), Condvar::new());
-        Arc::new(Self { pool, lock, wal, hub, queue, changed, closing })
+        Arc::new(Self { pool, lock, wal, hub, queue, changed, closing, callers })
     }
 
     /// Runs `job` in a transaction and returns once it is durable.
@@ -111,7 +119,7 @@ impl Writer {
     fn write_alone(&self, mut job: Job) -> Result<Result<Answer, Job>, StoreError> {
         {
             let mut queue = self.queue();
-            if queue.taken || !queue.waiting.is_empty() {
+            if self.callers == Callers::Tasks || queue.taken || !queue.waiting.is_empty() {
                 return Ok(Err(job));
             }
             queue.taken = true;
