@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use ah_client::{RestOptions, RestStore};
 use ah_model::{Agent, AgentId, DraftId, NewRepo, PageLimit, PageRequest, SessionId, Timestamp};
 use ah_store::{
     Capabilities, Clock, Ids, Kind, Store, StoreError, SystemClock, SystemIds, block_on,
 };
-use ah_store_sql::{PostgresOptions, SqlStore, SqliteOptions, Upgrade};
+use ah_store_sql::{Callers, PostgresOptions, SqlStore, SqliteOptions, Upgrade};
 use clap::{ColorChoice, CommandFactory, FromArgMatches};
 
 use crate::cli::{Cli, GlobalArgs};
@@ -219,7 +220,16 @@ impl App {
 
     /// The store the configuration chooses: a server's, or a database.
     pub(crate) fn store(&self) -> Result<Box<dyn Store>, CommandError> {
-        Ok(Box::new(self.sql_store()?))
+        match self.config()?.remote_server()? {
+            Some(server) => Ok(Box::new(remote_store(server)?)),
+            None => Ok(Box::new(self.sql_store()?)),
+        }
+    }
+
+    /// The database the configuration chooses, to be served to others.
+    pub(crate) fn served_store(&self) -> Result<SqlStore, CommandError> {
+        let (store, _) = self.open_database(Purpose::Serve)?;
+        Ok(store)
     }
 
     /// The database the configuration chooses, for what only databases do.
@@ -256,13 +266,18 @@ impl App {
         let Some(server) = config.remote_server()? else {
             return Ok(());
         };
-        let message = format!("remote server {server}: not available yet in this version");
-        Err(CommandError::new(Exit::Unreachable, message)
+        let message = format!("the database is behind {server}: this is done where it is");
+        Err(CommandError::new(Exit::Conflict, message)
+            .hint("run it on the server's machine, without `--remote-server`")
             .hint("`ah config explain remote-server` says where it is set"))
     }
 
-    /// As [`Self::store`], with what opening it changed.
+    /// As [`Self::sql_store`], with what opening it changed.
     pub(crate) fn open_store(&self) -> Result<(SqlStore, Upgrade), CommandError> {
+        self.open_database(Purpose::Use)
+    }
+
+    fn open_database(&self, purpose: Purpose) -> Result<(SqlStore, Upgrade), CommandError> {
         let config = self.config()?;
         self.refuse_remote(config)?;
         let clock = Arc::new(SystemClock);
@@ -273,9 +288,16 @@ impl App {
             let capabilities = Capabilities { workspaces: true };
             return Ok(SqlStore::connect_postgres(options, capabilities, clock, ids)?);
         }
-        let options = self.sqlite_options()?;
+        let mut options = self.sqlite_options()?;
         self.output.debug(&format!("database {}", options.path.display()));
-        Ok(SqlStore::open_sqlite(options, Capabilities { workspaces: false }, clock, ids)?)
+        let workspaces = match purpose {
+            Purpose::Use => false,
+            Purpose::Serve => {
+                options.callers = Callers::Tasks;
+                true
+            }
+        };
+        Ok(SqlStore::open_sqlite(options, Capabilities { workspaces }, clock, ids)?)
     }
 
     fn sqlite_options(&self) -> Result<SqliteOptions, CommandError> {
@@ -367,6 +389,26 @@ fn unique<I: Display + PartialEq>(
             Some(other) => Err(ambiguous(kind, text, &first, &other)),
         },
     }
+}
+
+/// What a database is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// One command of one person.
+    Use,
+    /// Other programs, over a server, which has workspaces.
+    Serve,
+}
+
+/// The store behind a server.
+fn remote_store(server: &str) -> Result<RestStore, CommandError> {
+    if server.starts_with("https:") {
+        let message = format!("remote server {server}: TLS is not available yet in this version");
+        return Err(CommandError::new(Exit::Unreachable, message)
+            .hint("reach it over an encrypted tunnel to its machine, as http://127.0.0.1:PORT")
+            .hint("`ah config explain remote-server` says where it is set"));
+    }
+    Ok(RestStore::connect(RestOptions::new(server))?)
 }
 
 fn ambiguous(kind: Kind, text: &str, one: &dyn Display, other: &dyn Display) -> CommandError {

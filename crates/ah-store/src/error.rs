@@ -250,7 +250,9 @@ impl From<&StoreError> for Problem {
                 retry_after_ms: u64::try_from(retry_after.as_millis()).ok(),
                 ..new("busy", "try again later", 503)
             },
-            StoreError::Unreachable { .. } => new("unreachable", "the server cannot be reached", 503),
+            StoreError::Unreachable { .. } => {
+                new("unreachable", "the server cannot be reached", 503)
+            }
             StoreError::Unauthorized => new("unauthorized", "not signed in", 401),
             StoreError::Forbidden => new("forbidden", "not allowed", 403),
             StoreError::Newer { .. } => new("newer", "the store is newer than this program", 500),

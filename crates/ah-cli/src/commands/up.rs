@@ -1,7 +1,7 @@
-//! `ah up`: what is ready here. The server of a later version starts from this verb.
+//! `ah up`: what is ready here.
 
 use ah_model::{PageLimit, PageRequest, SessionFilter};
-use ah_store::{Sessions, block_on};
+use ah_store::block_on;
 use serde_json::json;
 
 use super::session::view;
@@ -16,15 +16,9 @@ const RECENT: u64 = 5;
 pub(crate) struct Args {}
 
 pub(crate) fn run(app: &App, _args: &Args) -> Result<(), CommandError> {
-    let store = app.sql_store()?;
     let request = PageRequest { limit: PageLimit::at_most(RECENT), cursor: None };
-    let recent = block_on(store.list_sessions(SessionFilter::default(), request))?;
-    // Counting rows would take longer with every session kept; `ah db stats` does it.
-    let bytes = store.path().map_or(Ok(0), |_| store.stats().map(|stats| stats.bytes))?;
-    let place = store.path().map_or_else(
-        || "PostgreSQL (store.database-url)".to_owned(),
-        |path| path.display().to_string(),
-    );
+    let recent = block_on(app.store()?.list_sessions(SessionFilter::default(), request))?;
+    let (place, bytes) = place(app)?;
     let answer = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "database": place,
@@ -47,4 +41,17 @@ pub(crate) fn run(app: &App, _args: &Args) -> Result<(), CommandError> {
         };
         format!("The harbor is ready.\n\n{state}\n{recent}\n`ah --help` lists every command.")
     })
+}
+
+/// Where the database is, and its size where that is known. Counting rows would take longer with
+/// every session kept; `ah db stats` does it.
+fn place(app: &App) -> Result<(String, u64), CommandError> {
+    if let Some(server) = app.config()?.remote_server()? {
+        return Ok((format!("behind {server}"), 0));
+    }
+    let store = app.sql_store()?;
+    match store.path() {
+        Some(path) => Ok((path.display().to_string(), store.stats()?.bytes)),
+        None => Ok(("PostgreSQL (store.database-url)".to_owned(), 0)),
+    }
 }

@@ -158,15 +158,18 @@ fn path_lists_the_files_even_when_one_is_broken() {
 }
 
 #[test]
-fn a_remote_server_is_not_available_yet_wherever_it_is_named() {
+fn a_remote_server_counts_wherever_it_is_named() {
     let home = Home::new().with_git();
     let refused = |output: &std::process::Output| {
         let problem: Value = serde_json::from_slice(&output.stderr).unwrap();
         assert_eq!(shape(output), (Some(6), ""));
         let expected = json!({
             "code": "unreachable", "title": "the remote server cannot be reached", "status": 503,
-            "detail": "remote server https://harbor.example: not available yet in this version",
-            "hints": ["`ah config explain remote-server` says where it is set"],
+            "detail": "remote server https://harbor.example: TLS is not available yet in this version",
+            "hints": [
+                "reach it over an encrypted tunnel to its machine, as http://127.0.0.1:PORT",
+                "`ah config explain remote-server` says where it is set",
+            ],
         });
         assert_eq!(problem, expected);
     };

@@ -17,6 +17,7 @@ mod export;
 mod import;
 mod kv;
 mod output;
+mod remote;
 mod repo;
 mod session;
 mod support;

@@ -1,5 +1,6 @@
 //! `ah agent`: named identities that live through many sessions.
 
+mod access_point;
 mod append;
 mod compact;
 mod context;
@@ -72,6 +73,8 @@ pub(crate) enum Command {
     History(Lazy<history::Args>),
     /// Show what an agent cost: in all, and by session
     Stats(Lazy<stats::Args>),
+    /// Serve the database to other programs over HTTP
+    AccessPoint(Lazy<access_point::Args>),
     /// Agent kinds: the programs that agents are instances of
     #[command(subcommand)]
     Kinds(Lazy<kinds::Command>),
@@ -97,6 +100,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
         Command::Sessions(args) => sessions::run(app, &args),
         Command::History(args) => history::run(app, &args),
         Command::Stats(args) => stats::run(app, &args),
+        Command::AccessPoint(args) => access_point::run(app, &args),
         Command::Kinds(Lazy(command)) => kinds::run(app, command),
     }
 }

@@ -1,0 +1,105 @@
+//! The contract over HTTP: a [`RestStore`] is a store whose other half is a server.
+//!
+//! Every method is one request (`docs/design/0005-rest.md`), a file per noun. Requests block the
+//! calling thread: [`ah_store::block_on`] drives the futures and there is no async runtime. Rules
+//! are checked by the store behind the server, so they are the same for every client. This room
+//! knows no backend, no environment and no terminal; the token it is given is in no message.
+#![warn(missing_docs)]
+
+mod address;
+mod agent;
+mod agent_kind;
+mod draft;
+mod event;
+mod http;
+mod kv;
+mod repo;
+mod resolver;
+mod run;
+mod runtime;
+mod session;
+mod task;
+#[cfg(test)]
+mod test_server;
+#[cfg(test)]
+mod tests;
+mod watch;
+mod workspace;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ah_store::{Capabilities, Store, StoreError};
+
+use crate::address::Target;
+use crate::http::Http;
+
+/// How long a request may take when nobody says: an append of the largest batch over a slow line.
+const TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
+
+/// Which server, and how to talk to it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RestOptions {
+    /// Where the server is: `http://host:port`, or `host:port`; a path in front of `/api/v1` may
+    /// follow.
+    pub base_url: String,
+    /// What proves who asks.
+    pub token: Option<String>,
+    /// How long one request may take from its beginning to the end of its answer.
+    pub timeout: Duration,
+}
+
+impl RestOptions {
+    /// The server at `base_url`, without a token.
+    pub fn new(base_url: impl Into<String>) -> Self {
+        Self { base_url: base_url.into(), token: None, timeout: TIMEOUT_DEFAULT }
+    }
+}
+
+impl fmt::Debug for RestOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RestOptions")
+            .field("base_url", &self.base_url)
+            .field("token", &self.token.as_ref().map(|_| "(hidden)"))
+            .field("timeout", &self.timeout)
+            .finish()
+    }
+}
+
+/// A store behind a server.
+pub struct RestStore {
+    http: Arc<Http>,
+    capabilities: Capabilities,
+}
+
+impl RestStore {
+    /// Asks the server once what it can do.
+    ///
+    /// `Invalid` for an address or token that cannot be used, `Unreachable` when nobody answers.
+    pub fn connect(options: RestOptions) -> Result<Self, StoreError> {
+        let http = Http::new(options)?;
+        let capabilities = http.get(&Target::new(["capabilities"]))?;
+        Ok(Self { http: Arc::new(http), capabilities })
+    }
+
+    /// The server's address as it is used.
+    pub fn server(&self) -> &str {
+        self.http.server()
+    }
+}
+
+impl Store for RestStore {
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+}
+
+impl fmt::Debug for RestStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RestStore")
+            .field("server", &self.server())
+            .field("capabilities", &self.capabilities)
+            .finish()
+    }
+}

@@ -1,0 +1,245 @@
+//! Every method is the request that `docs/design/0005-rest.md` says.
+
+use ah_model::{
+    AgentFilter, AgentImport, AgentKindRef, AgentUpdate, Beginning, DraftFields, EventQuery,
+    ExportHeader, KvEntry, Lifecycle, NewAgent, NewEvent, NewRepo, NewRun, NewSession, NewTask,
+    Order, Origin, PageRequest, RawJson, Renewal, RunKind, RuntimeSpec, Session, SessionFilter,
+    SessionStatus, StatusChange, TaskFilter, Timestamp, Vcs,
+};
+use ah_store::{Kind, SessionFork, Store, StoreError, block_on};
+
+use crate::test_server::{Answer, TestServer};
+
+const MISSING: &str = r#"{"code":"not-found","kind":"key","id":"k"}"#;
+const PAGE: &str = "limit=50";
+
+/// Runs a method against a server that knows nothing, and gives the request it sent.
+macro_rules! request {
+    ($store:ident . $method:ident ( $($argument:expr),* )) => {{
+        let server = TestServer::new(|_, _| Answer::problem(404, MISSING));
+        let $store: &dyn Store = &server.store();
+        let error = block_on($store.$method($($argument),*)).err().expect("nothing is found");
+        assert!(matches!(error, StoreError::NotFound { kind: Kind::Key, .. }), "{error:?}");
+        let sent = server.received().remove(0);
+        (server.lines().remove(0).replace("/api/v1", ""), sent.body)
+    }};
+}
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+fn sends(request: (String, String), line: &str, body: &str) {
+    assert_eq!(request, (text(line), text(body)));
+}
+
+/// As [`sends`], for a body that is a model value: its form is tested there.
+fn sends_value(request: (String, String), line: &str, value: &impl serde::Serialize) {
+    sends(request, line, &serde_json::to_string(value).unwrap());
+}
+
+fn origin() -> Origin {
+    Origin { source: text("a&b"), external_id: text("1/2") }
+}
+
+fn kind() -> AgentKindRef {
+    "codex@1".parse().unwrap()
+}
+
+fn repo() -> NewRepo {
+    let (remote_url, default_branch) = (None, None);
+    NewRepo { vcs: Vcs::Git, root_path: Some(text("/r")), remote_url, default_branch }
+}
+
+fn new_session() -> NewSession {
+    NewSession::new(repo(), kind())
+}
+
+fn new_task() -> NewTask {
+    let task = r#"{"prompt":"p","agents":[{"type":"codex","version":"1"}],
+        "repo":{"vcs":"git","rootPath":"/r"}}"#;
+    serde_json::from_str(task).unwrap()
+}
+
+fn event() -> NewEvent {
+    NewEvent { kind: text("x"), data: RawJson::null(), dedup_key: None, ts: None }
+}
+
+const EVENT: &str = r#"{"type":"x","data":null}"#;
+
+#[test]
+fn kinds_runtimes_repos_and_workspaces() {
+    let some = || Some(RawJson::empty_object());
+    sends(
+        request!(store.put_agent_kind(kind(), some())),
+        "PUT /agents",
+        r#"{"agent":{"type":"codex","version":"1"},"metadata":{}}"#,
+    );
+    sends(
+        request!(store.put_agent_kind(kind(), None)),
+        "PUT /agents",
+        r#"{"agent":{"type":"codex","version":"1"}}"#,
+    );
+    let page = PageRequest::default;
+    sends(request!(store.list_agent_kinds(page())), &format!("GET /agents?{PAGE}"), "");
+    sends(
+        request!(store.put_runtime(RuntimeSpec::default(), some())),
+        "PUT /runtimes",
+        r#"{"runtime":{"type":"local"},"metadata":{}}"#,
+    );
+    sends(request!(store.list_runtimes(page())), &format!("GET /runtimes?{PAGE}"), "");
+    sends_value(request!(store.put_repo(repo())), "PUT /repos", &repo());
+    sends(request!(store.repo(-7)), "GET /repos/-7", "");
+    sends(request!(store.list_repos(page())), &format!("GET /repos?{PAGE}"), "");
+    sends(request!(store.remove_repo(7)), "DELETE /repos/7", "");
+    sends(
+        request!(store.create_workspace(text("w"), Some(text("e")))),
+        "POST /workspaces",
+        r#"{"name":"w","externalId":"e"}"#,
+    );
+    let plain = request!(store.create_workspace(text("w"), None));
+    sends(plain, "POST /workspaces", r#"{"name":"w"}"#);
+    sends(request!(store.list_workspaces(page())), &format!("GET /workspaces?{PAGE}"), "");
+}
+
+#[test]
+fn drafts_pairs_tasks_and_runs() {
+    let page = PageRequest::default;
+    let id = || "d".parse().unwrap();
+    let fields = || DraftFields {
+        description: text("x"),
+        repository: text("/r"),
+        branch: None,
+        models: vec![],
+    };
+    sends_value(request!(store.save_draft(None, fields())), "POST /drafts", &fields());
+    sends_value(request!(store.save_draft(Some(id()), fields())), "PUT /drafts/d", &fields());
+    sends(request!(store.draft(id())), "GET /drafts/d", "");
+    sends(request!(store.list_drafts(page())), &format!("GET /drafts?{PAGE}"), "");
+    sends(request!(store.delete_draft(id())), "DELETE /drafts/d", "");
+    let launch = request!(store.launch_draft(id(), new_task()));
+    sends_value(launch, "POST /drafts/d/launch", &new_task());
+
+    let (scope, key) = (|| text("s s"), || text("k&/?"));
+    let entry = || KvEntry { scope: scope(), key: key(), value: text("v") };
+    let place = "/kv/entry?scope=s%20s&key=k%26%2F%3F";
+    sends(request!(store.kv_get(scope(), key())), &format!("GET {place}"), "");
+    sends_value(request!(store.kv_set(entry())), "PUT /kv/entry", &entry());
+    sends(request!(store.kv_delete(scope(), key())), &format!("DELETE {place}"), "");
+    sends(request!(store.kv_list(scope(), page())), &format!("GET /kv?scope=s%20s&{PAGE}"), "");
+
+    sends_value(request!(store.create_task(new_task())), "POST /tasks", &new_task());
+    sends(request!(store.task(7)), "GET /tasks/7", "");
+    let filter = TaskFilter { batch_id: Some("b".parse().unwrap()), session_id: None };
+    let line = format!("GET /tasks?batchId=b&{PAGE}");
+    sends(request!(store.list_tasks(filter.clone(), page())), &line, "");
+
+    let session_id = || "s".parse().unwrap();
+    let parameters = RawJson::null();
+    let run = NewRun { session_id: session_id(), kind: RunKind::Start, parameters, demands: None };
+    sends_value(request!(store.create_run(run.clone())), "POST /runs", &run);
+    sends(request!(store.run("r".parse().unwrap())), "GET /runs/r", "");
+    sends(request!(store.session_runs(session_id())), "GET /sessions/s/runs", "");
+}
+
+#[test]
+fn sessions_and_events() {
+    let id = || "s:1".parse().unwrap();
+    let at = "/sessions/s%3A1";
+    sends_value(request!(store.create_session(new_session())), "POST /sessions", &new_session());
+    sends(request!(store.session(id())), &format!("GET {at}"), "");
+    let filter = SessionFilter { statuses: vec![SessionStatus::Idle], ..SessionFilter::default() };
+    let list = request!(store.list_sessions(filter.clone(), PageRequest::default()));
+    sends(list, &format!("GET /sessions?status=idle&{PAGE}"), "");
+    sends(request!(store.delete_session(id())), &format!("DELETE {at}"), "");
+    let line = "GET /session-origins?source=a%26b&externalId=1%2F2";
+    sends(request!(store.session_of_origin(origin())), line, "");
+    let prefix = request!(store.session_ids_with_prefix(text("0 ")));
+    sends(prefix, "GET /session-ids?prefix=0%20", "");
+    let change: StatusChange = serde_json::from_str(r#"{"to":"running"}"#).unwrap();
+    let status = request!(store.set_session_status(id(), change.clone()));
+    sends_value(status, &format!("PUT {at}/status"), &change);
+    let title = request!(store.rename_session(id(), text("t")));
+    sends(title, &format!("PUT {at}/title"), r#"{"title":"t"}"#);
+    let pinned = request!(store.pin_session(id(), true));
+    sends(pinned, &format!("PUT {at}/pinned"), r#"{"pinned":true}"#);
+    let fork = SessionFork { at_seq: Some(3), ..SessionFork::default() };
+    let forked = request!(store.fork_session(id(), fork.clone()));
+    sends_value(forked, &format!("POST {at}/fork"), &fork);
+    let session = Session::created(new_session(), id(), 1, Timestamp::EPOCH);
+    let header = ExportHeader::new(session, vec![]);
+    let restored = request!(store.restore_session(header.clone()));
+    sends_value(restored, &format!("PUT {at}/export"), &header);
+
+    let line = format!("POST {at}/events");
+    let append = request!(store.append_events(id(), vec![event()]));
+    sends(append, &line, &format!(r#"{{"events":[{EVENT}]}}"#));
+    let append = request!(store.append_events_after(id(), 0, vec![event()]));
+    sends(append, &line, &format!(r#"{{"events":[{EVENT}],"after":0}}"#));
+    let events = request!(store.events(id(), EventQuery::default()));
+    sends(events, &format!("GET {at}/events?after=0&order=oldest&{PAGE}"), "");
+    sends(request!(store.watch_events(id(), 0)), &format!("GET {at}"), "");
+}
+
+#[test]
+fn agents() {
+    let id = || "a".parse().unwrap();
+    let agent = || NewAgent { origin: Some(origin()), ..NewAgent::new("n", new_session()) };
+    sends_value(request!(store.create_agent(agent())), "POST /agent-instances", &agent());
+    sends(request!(store.agent(id())), "GET /agent-instances/a", "");
+    let filter = AgentFilter { name: Some(text("n")), ..AgentFilter::default() };
+    let list = request!(store.list_agents(filter.clone(), PageRequest::default()));
+    sends(list, &format!("GET /agent-instances?name=n&{PAGE}"), "");
+    let update = AgentUpdate { model: Some(text("m")), ..AgentUpdate::default() };
+    let updated = request!(store.update_agent(id(), update.clone()));
+    sends_value(updated, "PATCH /agent-instances/a", &update);
+    sends(request!(store.agent_of_name(text("n"))), "GET /agent-names?name=n", "");
+    let line = "GET /agent-origins?source=a%26b&externalId=1%2F2";
+    sends(request!(store.agent_of_origin(origin())), line, "");
+    sends(request!(store.agent_ids_with_prefix(text("0"))), "GET /agent-ids?prefix=0", "");
+    let life = request!(store.set_agent_lifecycle(id(), Lifecycle::Dead));
+    sends(life, "PUT /agent-instances/a/lifecycle", r#"{"lifecycle":"dead"}"#);
+    let renewal = Renewal::new(Beginning::Reset { message: None });
+    let renewed = request!(store.renew_agent(id(), renewal.clone()));
+    sends_value(renewed, "POST /agent-instances/a/sessions", &renewal);
+
+    let line = "POST /agent-instances/a/events";
+    let append = request!(store.append_to_agent(id(), None, vec![event()]));
+    sends(append, line, &format!(r#"{{"events":[{EVENT}]}}"#));
+    let session = Some("s".parse().unwrap());
+    let append = request!(store.append_to_agent(id(), session, vec![event()]));
+    sends(append, line, &format!(r#"{{"events":[{EVENT}],"expectedSession":"s"}}"#));
+    let sessions = request!(store.agent_sessions(id(), Order::Newest, PageRequest::default()));
+    sends(sessions, &format!("GET /agent-instances/a/sessions?order=newest&{PAGE}"), "");
+    let import = || AgentImport {
+        agent: agent(),
+        lifecycle: Lifecycle::Active,
+        created_at: Timestamp::EPOCH,
+        updated_at: Timestamp::EPOCH,
+        sessions: vec![],
+    };
+    sends_value(request!(store.import_agent(import())), "POST /agent-imports", &import());
+}
+
+#[test]
+fn what_no_store_takes_is_not_sent() {
+    let server = TestServer::new(|_, _| Answer::HangUp);
+    let store: &dyn Store = &server.store();
+    let id = "s".parse().unwrap();
+    let error = block_on(store.append_events(id, vec![])).unwrap_err();
+    assert!(matches!(error, StoreError::Invalid(_)), "{error:?}");
+    assert_eq!(server.received(), []);
+}
+
+#[test]
+fn nothing_is_found_only_when_the_server_says_so() {
+    for (body, found) in [(r#"{"session":null,"agent":null,"links":{}}"#, true), ("{}", false)] {
+        let server = TestServer::new(|_, _| Answer::json(body));
+        let store: &dyn Store = &server.store();
+        let session = block_on(store.session_of_origin(origin()));
+        let agent = block_on(store.agent_of_name(text("n")));
+        assert_eq!((session.is_ok(), agent.is_ok()), (found, found), "{body}");
+        assert!(session.is_ok_and(|session| session.is_none()) == found);
+        assert!(agent.is_ok_and(|agent| agent.is_none()) == found);
+    }
+}

@@ -1,0 +1,54 @@
+//! The one way from a request into the store.
+//!
+//! A store may block its caller for a moment (SQLite reads and lone writes do), so calls run on
+//! threads of their own, a bounded number at once. Waiting for news does not block and would hold a
+//! thread for a minute, so it is awaited where it is; only the read that follows a wake-up blocks.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use ah_model::{Event, SessionId};
+use ah_store::{EventWatch, Store, StoreError, block_on};
+use tokio::time::timeout;
+
+use crate::limits::{CALL_WAIT_MAX, RETRY_AFTER};
+use crate::problem::Failure;
+use crate::state::ServerState;
+
+impl ServerState {
+    /// Runs `work` on the store. It is carried through even if the client goes away meanwhile.
+    pub(crate) async fn call<T, F>(
+        &self,
+        work: impl FnOnce(Arc<dyn Store>) -> F + Send + 'static,
+    ) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+        T: Send + 'static,
+    {
+        let turn = timeout(CALL_WAIT_MAX, Arc::clone(&self.calls).acquire_owned()).await;
+        let Ok(Ok(permit)) = turn else {
+            return Err(StoreError::Busy { retry_after: RETRY_AFTER }.into());
+        };
+        let store = Arc::clone(&self.store);
+        let call = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            block_on(work(store))
+        });
+        let done = call.await.map_err(|_| Failure::internal("a call into the store broke off"))?;
+        Ok(done?)
+    }
+
+    /// Follows a session from `after` on.
+    pub(crate) async fn watch(
+        &self,
+        session: SessionId,
+        after: u64,
+    ) -> Result<Box<dyn EventWatch>, Failure> {
+        self.call(move |store| async move { store.watch_events(session, after).await }).await
+    }
+}
+
+/// The next events that `watch` sees.
+pub(crate) async fn next_events(watch: &mut dyn EventWatch) -> Result<Vec<Event>, Failure> {
+    Ok(watch.next().await?)
+}
