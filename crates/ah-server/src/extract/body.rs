@@ -17,7 +17,6 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, Request};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
-use serde_json::error::Category;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -139,12 +138,19 @@ async fn parse_aside<T: DeserializeOwned + Send + 'static>(bytes: Vec<u8>) -> Re
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
-    serde_json::from_slice(bytes).map_err(|error| match error.classify() {
-        Category::Data => misfit(&error.to_string()).into(),
-        Category::Io | Category::Syntax | Category::Eof => {
-            Failure::new("bad-json", "the body is not JSON", 400, error.to_string())
+    let error = match serde_json::from_slice(bytes) {
+        // Our bodies are objects, but serde would take the fields of one as a list, too.
+        Ok(_) if !bytes.trim_ascii_start().starts_with(b"{") => {
+            return Err(Failure::invalid("body", "must be a JSON object"));
         }
-    })
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    // Serde calls some wrong types bad syntax, so what is JSON is found out by reading it again.
+    match serde_json::from_slice::<IgnoredAny>(bytes) {
+        Ok(_) => Err(misfit(&error.to_string()).into()),
+        Err(error) => Err(Failure::new("bad-json", "the body is not JSON", 400, error.to_string())),
+    }
 }
 
 /// What serde says of JSON that is not what was asked for, with the field if it names one.
@@ -222,7 +228,9 @@ mod tests {
     #[test]
     fn bodies_that_do_not_fit_name_the_field_where_it_is_known() {
         assert_eq!(said::<StatusChange>("{\"to\": "), "400 bad-json ");
-        assert_eq!(said::<StatusChange>("{} {}"), "422 invalid to");
+        assert_eq!(said::<StatusChange>("{} {}"), "400 bad-json ");
+        assert_eq!(said::<StatusChange>("{}"), "422 invalid to");
+        assert_eq!(said::<StatusChange>("[\"idle\"]"), "422 invalid body");
         assert_eq!(said::<StatusChange>("{\"to\":\"idle\",\"x\":1}"), "422 invalid x");
         assert_eq!(said::<StatusChange>("[1]"), "422 invalid body");
         assert_eq!(said::<StatusChange>("{\"to\":7}"), "422 invalid body");
