@@ -174,6 +174,7 @@ macro_rules! conformance {
                 the_last_value_written_is_read_in_its_scope_only,
                 a_deleted_pair_is_gone_and_deleting_it_again_is_not_found,
                 pairs_are_paged_by_the_bytes_of_their_key_each_once,
+                large_pairs_are_listed_each_once_however_many_fit_a_page,
                 values_up_to_the_limit_are_kept,
                 bad_pairs_are_refused_and_the_old_value_stays,
                 asking_for_a_name_that_cannot_be_is_invalid,

@@ -1,6 +1,6 @@
 //! Key/value pairs: apart by scope, listed in the order of their bytes.
 
-use ah_model::{Cursor, KvEntry, limits};
+use ah_model::{Cursor, KvEntry, PageLimit, PageRequest, limits};
 
 use crate::Harness;
 use crate::given::{all, from_cursor, paged, refusal};
@@ -51,6 +51,27 @@ pub async fn pairs_are_paged_by_the_bytes_of_their_key_each_once(h: &mut dyn Har
     let page = from_cursor(Cursor::Number(1));
     let refused = refusal(store.kv_list("user".to_owned(), page).await);
     assert_eq!(refused, "invalid cursor");
+}
+
+pub async fn large_pairs_are_listed_each_once_however_many_fit_a_page(h: &mut dyn Harness) {
+    let store = h.store();
+    let value = "x".repeat(limits::KV_VALUE_BYTES_MAX);
+    let keys: Vec<String> = (10..50).map(|number| format!("k{number}")).collect();
+    for key in &keys {
+        store.kv_set(pair("user", key, &value)).await.unwrap();
+    }
+    let (mut listed, mut cursor) = (Vec::new(), None);
+    loop {
+        let request = PageRequest { limit: PageLimit::MAX, cursor };
+        let page = store.kv_list("user".to_owned(), request).await.unwrap();
+        assert!(!page.items.is_empty());
+        listed.extend(page.items.into_iter().map(|entry| entry.key));
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(listed, keys);
 }
 
 pub async fn values_up_to_the_limit_are_kept(h: &mut dyn Harness) {

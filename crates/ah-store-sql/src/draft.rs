@@ -7,7 +7,7 @@ use ah_store::{Drafts, Kind, StoreError};
 use async_trait::async_trait;
 
 use crate::SqlStore;
-use crate::page::text_cursor;
+use crate::page::{sized_page, text_cursor};
 use crate::reader::Reader;
 use crate::resources::Resources;
 use crate::task;
@@ -90,13 +90,16 @@ impl Drafts for SqlStore {
     }
 
     async fn list_drafts(&self, page: PageRequest) -> Result<Page<Draft>, StoreError> {
-        let after = text_cursor(page.cursor.as_ref())?.unwrap_or("").to_owned();
-        let limit = page.limit;
-        let more = limit.get() as u64 + 1;
-        let items = self
-            .read(move |tx, _| query_all(tx, LIST, &[(&after).into(), more.into()], read))
-            .await?;
-        Ok(Page::from_overfull(items, limit, |draft| Cursor::Text(draft.id.to_string())))
+        let first = text_cursor(page.cursor.as_ref())?.unwrap_or("").to_owned();
+        self.read(move |tx, _| {
+            let some = |last: Option<&Draft>, rows: usize| {
+                let after = last.map_or(first.as_str(), |draft| draft.id.as_str());
+                query_all(tx, LIST, &[after.into(), (rows as u64).into()], read)
+            };
+            let size = |draft: &Draft| draft.fields.description.len();
+            sized_page(page.limit, some, size, |draft| Cursor::Text(draft.id.to_string()))
+        })
+        .await
     }
 
     async fn delete_draft(&self, id: DraftId) -> Result<(), StoreError> {

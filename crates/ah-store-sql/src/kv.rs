@@ -5,7 +5,7 @@ use ah_store::{KeyValues, Kind, StoreError};
 use async_trait::async_trait;
 
 use crate::SqlStore;
-use crate::page::text_cursor;
+use crate::page::{sized_page, text_cursor};
 use crate::reader::Reader;
 use crate::tx::{Row, query_all, query_first};
 
@@ -52,14 +52,16 @@ impl KeyValues for SqlStore {
 
     async fn kv_list(&self, scope: String, page: PageRequest) -> Result<Page<KvEntry>, StoreError> {
         check_scope(&scope)?;
-        let after = text_cursor(page.cursor.as_ref())?.unwrap_or("").to_owned();
-        let limit = page.limit;
-        let more = limit.get() as u64 + 1;
-        let items = self
-            .read(move |tx, _| {
-                query_all(tx, LIST, &[(&scope).into(), (&after).into(), more.into()], read)
-            })
-            .await?;
-        Ok(Page::from_overfull(items, limit, |entry| Cursor::Text(entry.key.clone())))
+        let first = text_cursor(page.cursor.as_ref())?.unwrap_or("").to_owned();
+        self.read(move |tx, _| {
+            let some = |last: Option<&KvEntry>, rows: usize| {
+                let after = last.map_or(first.as_str(), |entry| &entry.key);
+                let params = [(&scope).into(), after.into(), (rows as u64).into()];
+                query_all(tx, LIST, &params, read)
+            };
+            let size = |entry: &KvEntry| entry.value.len();
+            sized_page(page.limit, some, size, |entry| Cursor::Text(entry.key.clone()))
+        })
+        .await
     }
 }

@@ -97,3 +97,43 @@ pub(crate) fn sized_page<T>(
         rows = (limits::PAGE_BYTES_MAX / each).clamp(1, limit.get() + 1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pages through numbers up to 1,000, each of `size` bytes, and notes the rows of every read.
+    fn walk(limit: u32, size: usize) -> (Vec<usize>, Vec<i64>, usize) {
+        let (mut pages, mut seen, mut most_rows) = (Vec::new(), Vec::new(), 0);
+        let mut from = 0;
+        loop {
+            let read = |last: Option<&i64>, rows: usize| {
+                most_rows = most_rows.max(rows);
+                let after = last.copied().unwrap_or(from);
+                Ok((after + 1..=1_000).take(rows).collect())
+            };
+            let limit = PageLimit::new(limit).unwrap();
+            let page = sized_page(limit, read, |_| size, |number| Cursor::Number(*number)).unwrap();
+            pages.push(page.items.len());
+            seen.extend(page.items);
+            match page.next_cursor {
+                Some(Cursor::Number(last)) => from = last,
+                _ => return (pages, seen, most_rows),
+            }
+        }
+    }
+
+    #[test]
+    fn pages_end_by_count_or_by_size_and_miss_nothing() {
+        let all: Vec<i64> = (1..=1_000).collect();
+        let mib = 1024 * 1024;
+        for (limit, size) in [(1, 1), (50, 1), (1_000, 1), (999, mib), (1_000, 40 * mib)] {
+            let (pages, seen, most_rows) = walk(limit, size);
+            assert_eq!(seen, all, "{limit} of {size}");
+            let bytes = pages.iter().map(|items| items * size).max().unwrap_or(0);
+            assert!(bytes <= limits::PAGE_BYTES_MAX + size, "{bytes} of {size}");
+            // What is read at once and thrown away is bounded as well.
+            assert!(most_rows <= ROWS_AT_FIRST || most_rows * size <= 2 * limits::PAGE_BYTES_MAX);
+        }
+    }
+}

@@ -1,19 +1,20 @@
 //! Tasks in SQL.
 
 use ah_model::{
-    AgentKindRef, BatchId, Cursor, NewRun, NewTask, Page, PageRequest, RawJson, RunKind,
-    SessionStatus, Task, TaskBatch, TaskFilter,
+    AgentKindRef, Cursor, NewRun, NewTask, Page, PageRequest, RawJson, RunKind, SessionStatus,
+    Task, TaskBatch, TaskFilter,
 };
 use ah_store::{Kind, StoreError, Tasks};
 use async_trait::async_trait;
 
 use crate::SqlStore;
-use crate::page::number_cursor;
+use crate::page::{number_cursor, sized_page};
 use crate::reader::Reader;
 use crate::resources::Resources;
 use crate::run;
 use crate::session::{self, Place};
-use crate::tx::{Param, Row, Tx, query_all, query_first};
+use crate::statement::Statement;
+use crate::tx::{Row, Tx, query_all, query_first};
 
 /// Records a request: per session a task, a `created` session and a pending start run.
 pub(crate) fn create(
@@ -90,22 +91,22 @@ fn list(
     filter: &TaskFilter,
     page: &PageRequest,
 ) -> Result<Page<Task>, StoreError> {
-    let before = number_cursor(page.cursor.as_ref())?.unwrap_or(i64::MAX);
-    let mut sql = format!("{SELECT} WHERE t.id < $1");
-    let mut params: Vec<Param<'_>> = vec![before.into()];
-    let named = [
-        ("t.batch_id", filter.batch_id.as_ref().map(BatchId::as_str)),
-        ("t.session_id", filter.session_id.as_ref().map(|id| id.as_str())),
-    ];
-    for (column, value) in named {
-        let Some(value) = value else { continue };
-        params.push(value.into());
-        sql.push_str(&format!(" AND {column} = ${}", params.len()));
-    }
-    params.push((page.limit.get() as u64 + 1).into());
-    sql.push_str(&format!(" ORDER BY t.id DESC LIMIT ${}", params.len()));
-    let tasks = query_all(tx, &sql, &params, read)?;
-    Ok(Page::from_overfull(tasks, page.limit, |task| Cursor::Number(task.id.unwrap_or(0))))
+    let first = number_cursor(page.cursor.as_ref())?.unwrap_or(i64::MAX);
+    let some = |last: Option<&Task>, rows: usize| {
+        let before = last.and_then(|task| task.id).unwrap_or(first);
+        let mut query = Statement::new(SELECT, tx.dialect());
+        query.push(" WHERE t.id < ").param(before);
+        if let Some(batch) = &filter.batch_id {
+            query.condition("t.batch_id = ", batch.as_str());
+        }
+        if let Some(session) = &filter.session_id {
+            query.condition("t.session_id = ", session.as_str());
+        }
+        query.push(" ORDER BY t.id DESC LIMIT ").param(rows as u64);
+        query_all(tx, &query.sql, &query.params, read)
+    };
+    let size = |task: &Task| task.prompt.len();
+    sized_page(page.limit, some, size, |task| Cursor::Number(task.id.unwrap_or(0)))
 }
 
 /// Reads leniently what older programs may have left: unknown deliveries and odd labels are absent

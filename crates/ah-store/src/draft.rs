@@ -18,7 +18,8 @@ pub trait Drafts {
     /// The draft of that id.
     async fn draft(&self, id: DraftId) -> Result<Draft, StoreError>;
 
-    /// The drafts, by id, which is the order they were begun in when we minted it.
+    /// The drafts, by id, which is the order they were begun in when we minted it. A page may end early
+    /// when what it holds is large.
     async fn list_drafts(&self, page: PageRequest) -> Result<Page<Draft>, StoreError>;
 
     /// Removes a draft.

@@ -17,6 +17,7 @@ pub trait KeyValues {
     /// Removes a pair; one that is not there is `NotFound`.
     async fn kv_delete(&self, scope: String, key: String) -> Result<(), StoreError>;
 
-    /// The pairs of a scope, by key in byte order.
+    /// The pairs of a scope, by key in byte order. A page may end early
+    /// when what it holds is large.
     async fn kv_list(&self, scope: String, page: PageRequest) -> Result<Page<KvEntry>, StoreError>;
 }

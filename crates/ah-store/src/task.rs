@@ -14,7 +14,8 @@ pub trait Tasks {
     /// The task with that number.
     async fn task(&self, id: i64) -> Result<Task, StoreError>;
 
-    /// Tasks, newest first.
+    /// Tasks, newest first. A page may end early
+    /// when what it holds is large.
     async fn list_tasks(
         &self,
         filter: TaskFilter,
