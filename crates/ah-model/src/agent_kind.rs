@@ -39,6 +39,11 @@ struct Flat {
     #[serde(rename = "type")]
     name: String,
     version: String,
+    #[serde(
+        default,
+        deserialize_with = "crate::json::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     metadata: Option<RawJson>,
 }
 

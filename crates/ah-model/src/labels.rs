@@ -29,9 +29,14 @@ impl Labels {
 
     /// Reads `key=value` texts; the last of a key wins.
     pub fn from_pairs(pairs: &[String]) -> Result<Self, Invalid> {
-        let labels = Self(pairs.iter().map(|pair| split(pair)).collect::<Result<_, _>>()?);
+        let labels = Self::of_filter(pairs.iter().map(String::as_str))?;
         labels.check()?;
         Ok(labels)
+    }
+
+    /// As [`Self::from_pairs`], but takes any text: what nothing can be labelled with finds nothing.
+    pub(crate) fn of_filter<'a>(pairs: impl Iterator<Item = &'a str>) -> Result<Self, Invalid> {
+        pairs.map(split).collect::<Result<_, _>>().map(Self)
     }
 }
 

@@ -87,13 +87,12 @@ impl Query for SessionFilter {
     }
 
     fn from_query(pairs: &[(String, String)]) -> Result<Self, Invalid> {
-        let labels: Vec<String> = all(pairs, "label").map(str::to_owned).collect();
         Ok(Self {
             statuses: all(pairs, "status").map(str::parse).collect::<Result<_, _>>()?,
             repo_id: number(pairs, "repoId")?,
             agent: text(pairs, "agent"),
             agent_version: text(pairs, "agentVersion"),
-            labels: Labels::from_pairs(&labels)?,
+            labels: Labels::of_filter(all(pairs, "label"))?,
             since: parsed(pairs, "since")?,
             until: parsed(pairs, "until")?,
             title: text(pairs, "title"),

@@ -118,7 +118,11 @@ pub struct NewRun {
     /// What the executor is told.
     pub parameters: RawJson,
     /// What the executor must offer.
-    #[serde(default)]
+    #[serde(
+        default,
+        deserialize_with = "crate::json::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub demands: Option<RawJson>,
 }
 
@@ -137,6 +141,11 @@ pub struct Run {
     /// What the executor is told.
     pub parameters: RawJson,
     /// What the executor must offer.
+    #[serde(
+        default,
+        deserialize_with = "crate::json::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub demands: Option<RawJson>,
     /// Who holds it.
     pub executor_id: Option<String>,
@@ -151,6 +160,11 @@ pub struct Run {
     /// Why it failed.
     pub error: Option<String>,
     /// What it gave back.
+    #[serde(
+        default,
+        deserialize_with = "crate::json::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub result: Option<RawJson>,
     /// When it was queued.
     pub created_at: Timestamp,

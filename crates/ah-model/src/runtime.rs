@@ -66,6 +66,11 @@ struct Flat {
     kind: RuntimeType,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     devcontainer_path: Option<String>,
+    #[serde(
+        default,
+        deserialize_with = "crate::json::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     metadata: Option<RawJson>,
 }
 

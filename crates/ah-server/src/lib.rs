@@ -8,6 +8,7 @@
 mod answer;
 mod connection;
 mod extract;
+mod guard;
 mod health;
 mod limits;
 mod links;

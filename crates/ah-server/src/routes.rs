@@ -16,10 +16,11 @@ mod workspace;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
 
 use crate::answer::{Answer, ok};
+use crate::guard::guard;
 use crate::health;
 use crate::links::API;
 use crate::observe::observe;
@@ -33,6 +34,7 @@ pub fn router(state: ServerState) -> Router {
         .nest(API, api())
         .fallback(no_such_path)
         .method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn(guard))
         .layer(from_fn_with_state(state.clone(), observe))
         .with_state(state)
 }

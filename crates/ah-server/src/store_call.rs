@@ -38,6 +38,20 @@ impl ServerState {
         Ok(done?)
     }
 
+    /// As [`Self::call`] for appends, by far the most frequent calls: a store that is served waits
+    /// for the disk on a thread of its own, so these need none. Carried through as well.
+    pub(crate) async fn append<T, F>(
+        &self,
+        work: impl FnOnce(Arc<dyn Store>) -> F,
+    ) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+        T: Send + 'static,
+    {
+        let done = tokio::spawn(work(Arc::clone(&self.store))).await;
+        Ok(done.map_err(|_| Failure::internal("a call into the store broke off"))??)
+    }
+
     /// Follows a session from `after` on.
     pub(crate) async fn watch(
         &self,

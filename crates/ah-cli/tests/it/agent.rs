@@ -428,7 +428,7 @@ fn kinds_are_listed_as_they_came_and_may_be_added() {
     let codex = json!({ "id": 2, "type": "codex", "version": "2", "metadata": { "a": 1 } });
     assert_eq!(home.json(&with_more), codex);
     assert_eq!(home.json(&["agent", "kinds", "add", "codex@2"]), codex, "what was known stays");
-    let tester = json!({ "id": 1, "type": "tester", "version": "latest", "metadata": null });
+    let tester = json!({ "id": 1, "type": "tester", "version": "latest" });
     let expected = json!({ "items": [tester, codex], "nextCursor": null });
     assert_eq!(home.json(&["agent", "kinds", "list"]), expected);
     assert_eq!(

@@ -164,7 +164,11 @@ fn misfit(text: &str) -> Invalid {
     // A rule of the model says `invalid FIELD: REASON`; so does serde, of things it calls these.
     let serdes = ["type", "value", "length"];
     match text.strip_prefix("invalid ").and_then(|rest| rest.split_once(": ")) {
-        Some((field, reason)) if !serdes.contains(&field) => Invalid::new(field.to_owned(), reason),
+        Some((field, reason)) if !serdes.contains(&field) => {
+            // The place in the body says nothing that the rule does not.
+            let reason = reason.rsplit_once(" at line ").map_or(reason, |(reason, _)| reason);
+            Invalid::new(field.to_owned(), reason)
+        }
         _ => Invalid::new("body", text),
     }
 }

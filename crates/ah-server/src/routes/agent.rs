@@ -111,7 +111,7 @@ async fn append(
 ) -> Answer {
     let Given { events, expected_session } = given;
     let append = state
-        .call(|store| async move { store.append_to_agent(id, expected_session, events).await });
+        .append(|store| async move { store.append_to_agent(id, expected_session, events).await });
     created(&append.await?)
 }
 

@@ -32,7 +32,7 @@ async fn append(
     PathId(id): PathId<SessionId>,
     JsonBody(Given { events, after }, _share): JsonBody<Given, EVENTS_BODY_BYTES_MAX>,
 ) -> Answer {
-    let append = state.call(move |store| async move {
+    let append = state.append(move |store| async move {
         match after {
             Some(after) => store.append_events_after(id, after, events).await,
             None => store.append_events(id, events).await,

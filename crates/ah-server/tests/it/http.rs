@@ -63,9 +63,11 @@ impl Connection {
         self.0.get_ref().shutdown(Shutdown::Write).unwrap();
     }
 
-    /// Whether the server has closed it, without another byte.
-    pub(crate) fn is_closed(&mut self) -> bool {
-        matches!(self.0.read(&mut [0]), Ok(0) | Err(_))
+    /// What the server says until it closes the connection, however it does that.
+    pub(crate) fn rest(&mut self) -> String {
+        let mut bytes = Vec::new();
+        let _ = self.0.read_to_end(&mut bytes);
+        String::from_utf8(bytes).unwrap()
     }
 
     /// Status and headers of the next answer.
@@ -109,7 +111,7 @@ impl Connection {
 
 /// The bytes of a request; a body is announced with its length.
 pub(crate) fn request(method: &str, path: &str, headers: &[&str], body: &str) -> String {
-    let mut head = format!("{method} {path} HTTP/1.1\r\nhost: harbor\r\n");
+    let mut head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n");
     for header in headers {
         head.push_str(header);
         head.push_str("\r\n");

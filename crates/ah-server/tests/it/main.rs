@@ -8,3 +8,4 @@ mod postgres;
 mod raw;
 mod shapes;
 mod sse;
+mod time;

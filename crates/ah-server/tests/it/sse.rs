@@ -2,9 +2,7 @@
 
 use std::net::SocketAddr;
 use std::thread;
-use std::time::Duration;
 
-use ah_server::HEARTBEAT;
 use serde_json::Value;
 
 use crate::harness::SqliteServer;
@@ -132,19 +130,11 @@ fn a_stream_ends_with_its_session() {
 }
 
 #[test]
-fn streams_and_long_polls_end_when_the_server_stops() {
+fn a_stream_ends_when_the_server_stops() {
     let mut server = server();
-    let address = server.address();
-    let mut stream = Stream::open(address, "/sessions/s1/events", &[]);
-    let mut poll = Connection::open(address);
-    poll.send(request("GET", "/api/v1/sessions/s1/events?wait=60", &[], ""));
-    // A request that was answered after the poll was sent shows nothing of the poll's own state,
-    // so the poll is given up to the server only by its answer: empty, and long before its time.
-    let polled = thread::spawn(move || poll.reply().body);
-    append(address, r#"{"type":"a"}"#);
+    append(server.address(), r#"{"type":"a"}"#);
+    let mut stream = Stream::open(server.address(), "/sessions/s1/events", &[]);
     assert_eq!(stream.ids(1), ["1"]);
-    let polled = String::from_utf8(polled.join().unwrap()).unwrap();
-    assert!(polled.contains(r#""seq":1"#), "{polled}");
     server.stop();
     assert_eq!(stream.frame(), None);
 }
@@ -173,7 +163,7 @@ fn a_long_poll_answers_at_once_or_when_something_comes() {
         items.collect::<Vec<_>>()
     };
     assert_eq!(seqs("/sessions/s1/events?wait=60"), [1]);
-    assert_eq!(seqs("/sessions/s1/events?after=1&wait=0"), []);
+    assert_eq!(seqs("/sessions/s1/events?after=1&wait=0"), Vec::<u64>::new());
     thread::scope(|scope| {
         let poll = scope.spawn(|| seqs("/sessions/s1/events?after=1&wait=60&type=c"));
         // Another type is no news for this poll.
@@ -193,9 +183,4 @@ fn a_long_poll_ends_with_its_session() {
         assert_eq!(ask(address, "DELETE", "/sessions/s1", "").status, 204);
         assert_eq!(poll.join().unwrap(), "404 not-found");
     });
-}
-
-#[test]
-fn a_heartbeat_is_more_frequent_than_any_proxy_gives_up() {
-    assert_eq!(HEARTBEAT, Duration::from_secs(15));
 }

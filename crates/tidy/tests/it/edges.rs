@@ -98,9 +98,11 @@ const DRIVERS: &[(&str, Kind, &str)] = &[
     ("rusqlite", Kind::Dev, "ah-store-sql"),
     ("rusqlite", Kind::Dev, "ah-import"),
     ("rusqlite", Kind::Dev, "ah-cli"),
+    ("rusqlite", Kind::Dev, "ah-server"),
     ("postgres", Kind::Normal, "ah-store-sql"),
     ("postgres", Kind::Dev, "ah-store-sql"),
     ("postgres", Kind::Dev, "ah-cli"),
+    ("postgres", Kind::Dev, "ah-server"),
 ];
 
 #[test]
