@@ -24,7 +24,10 @@ pub(crate) fn run() -> Vec<Figure> {
     let restores = restore_all(&path);
     let mut figures = vec![start(&path)];
     figures.extend(restores);
-    figures.push(restore_long(&path));
+    let same_tail = ContextLimit::of_records(RECORDS).unwrap();
+    figures.push(restore_long(&path, same_tail, "the same tail"));
+    let default = ContextLimit::default();
+    figures.push(restore_long(&path, default, "the window nobody asks for, twice its records"));
     figures
 }
 
@@ -197,10 +200,9 @@ fn resident_kib() -> u64 {
     line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// A session of 100,000 records beside one of 1,000, both with the same newest 1,000.
-fn restore_long(path: &Path) -> Figure {
+/// A session of 100,000 records beside one of 1,000, whose newest records are the same.
+fn restore_long(path: &Path, limit: ContextLimit, window: &str) -> Figure {
     let store = open(path);
-    let limit = ContextLimit::of_records(RECORDS).unwrap();
     let of = |name: &str| {
         let agent = block_on(store.agent_of_name(name.to_owned())).unwrap().unwrap();
         agent.active_session_id.unwrap()
@@ -210,7 +212,7 @@ fn restore_long(path: &Path) -> Figure {
         let times = (0..5).map(|_| {
             let start = Instant::now();
             let seen = block_on(session_context(&store, session.clone(), limit)).unwrap();
-            assert_eq!(seen.records, RECORDS as u64);
+            assert!(seen.records >= RECORDS as u64);
             start.elapsed()
         });
         times.min().unwrap_or(Duration::ZERO).as_secs_f64() * 1e6
@@ -222,6 +224,6 @@ fn restore_long(path: &Path) -> Figure {
         ours,
         raw,
         goal: Goal::AtMost(3.0),
-        note: "raw: ours with 1,000 records and the same tail".to_owned(),
+        note: format!("raw: ours with 1,000 records; {window}"),
     }
 }
