@@ -24,6 +24,7 @@ use crate::environment::Environment;
 use crate::error::{CommandError, Exit};
 use crate::input::Asking;
 use crate::output::{Format, Output, is_broken_pipe};
+use crate::secret::{self, Trust};
 
 /// An id of this length is whole: what is looked for is it or nothing.
 const MINTED_ID_CHARS: usize = 36;
@@ -221,8 +222,38 @@ impl App {
     /// The store the configuration chooses: a server's, or a database.
     pub(crate) fn store(&self) -> Result<Box<dyn Store>, CommandError> {
         match self.config()?.remote_server()? {
-            Some(server) => Ok(Box::new(remote_store(server)?)),
+            Some(server) => {
+                let trust = match self.config()?.trusts_remote_server() {
+                    true => Trust::Own,
+                    false => Trust::Project,
+                };
+                Ok(Box::new(RestStore::connect(self.rest_options(server, trust)?)?))
+            }
             None => Ok(Box::new(self.sql_store()?)),
+        }
+    }
+
+    /// How a server is talked to: with the token that there is for it.
+    pub(crate) fn rest_options(
+        &self,
+        server: &str,
+        trust: Trust,
+    ) -> Result<RestOptions, CommandError> {
+        let token = secret::find(&self.environment, server, trust)?;
+        let ca_file = self.config()?.ca_file();
+        let ca_file = ca_file.map(|path| self.environment.absolute(Path::new(path))).transpose()?;
+        Ok(RestOptions { token, ca_file, ..RestOptions::new(server) })
+    }
+
+    /// The address of a server that is named, or given by its address.
+    pub(crate) fn server_url(&self, server: &str) -> Result<String, CommandError> {
+        if server.contains("://") {
+            return Ok(server.to_owned());
+        }
+        let servers = self.config()?.servers();
+        match servers.iter().find(|known| known.name == server) {
+            Some(known) => Ok(known.url.clone()),
+            None => Ok(format!("http://{server}")),
         }
     }
 
@@ -398,17 +429,6 @@ enum Purpose {
     Use,
     /// Other programs, over a server, which has workspaces.
     Serve,
-}
-
-/// The store behind a server.
-fn remote_store(server: &str) -> Result<RestStore, CommandError> {
-    if server.starts_with("https:") {
-        let message = format!("remote server {server}: TLS is not available yet in this version");
-        return Err(CommandError::new(Exit::Unreachable, message)
-            .hint("reach it over an encrypted tunnel to its machine, as http://127.0.0.1:PORT")
-            .hint("`ah config explain remote-server` says where it is set"));
-    }
-    Ok(RestStore::connect(RestOptions::new(server))?)
 }
 
 fn ambiguous(kind: Kind, text: &str, one: &dyn Display, other: &dyn Display) -> CommandError {

@@ -218,6 +218,14 @@ impl Environment {
     }
 }
 
+/// The machine's name, where it has one.
+pub(crate) fn hostname() -> Option<String> {
+    #[cfg(unix)]
+    return rustix::system::uname().nodename().to_str().ok().map(str::to_owned);
+    #[cfg(not(unix))]
+    None
+}
+
 fn join(start: &Path, below: &[&str]) -> PathBuf {
     let mut path = start.to_owned();
     path.extend(below);

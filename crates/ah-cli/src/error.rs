@@ -98,7 +98,9 @@ fn hints(error: &StoreError) -> Vec<String> {
             Kind::Repo => &["`ah repo list` shows the repositories there are"],
             Kind::Key => &["`ah kv list --scope S` shows the keys of a scope"],
             Kind::Workspace => &["`ah workspace create NAME` makes one"],
-            Kind::Run => &[],
+            Kind::Run => &["`ah run list` shows the runs there are"],
+            Kind::Executor => &["`ah executor list` shows the executors there are"],
+            Kind::Token => &["`ah token list` shows the tokens there are"],
         },
         StoreError::Conflict { kind: Kind::Agent, id, .. } => {
             return vec![format!("`ah agent show {id}` shows how it stands now")];
@@ -120,11 +122,14 @@ fn hints(error: &StoreError) -> Vec<String> {
             "`ah config explain remote-server` and `ah config explain store.database-url` say where \
              the address comes from",
         ],
-        StoreError::Conflict { .. }
-        | StoreError::Invalid(_)
-        | StoreError::Unauthorized
-        | StoreError::Forbidden
-        | StoreError::Backend { .. } => &[],
+        StoreError::Unauthorized => &[
+            "`ah login SERVER` keeps a token for it; AH_TOKEN wins when it is set",
+            "who runs the server makes one with `ah token create --role ROLE`",
+        ],
+        StoreError::Forbidden => {
+            &["the token's role does not allow this; `ah token create --role ROLE` makes another"]
+        }
+        StoreError::Conflict { .. } | StoreError::Invalid(_) | StoreError::Backend { .. } => &[],
     };
     fixed.iter().copied().map(str::to_owned).collect()
 }
@@ -141,13 +146,17 @@ impl From<ImportError> for CommandError {
             ImportError::Store(error) => return error.into(),
             ImportError::Unreadable { .. } => (
                 Exit::Failed,
-                "name what is there: `ah import daycare DIR` or `ah import daycare-db FILE`",
+                "name what is there: `ah import daycare DIR`, `ah import daycare-db FILE` or \
+                 `ah import coordinator FILE`",
             ),
             ImportError::NotADirectory { .. } | ImportError::NoAgents { .. } => {
                 (Exit::Usage, "a Daycare with a database: `ah import daycare-db FILE`")
             }
             ImportError::NotDaycareDatabase { .. } => {
                 (Exit::Usage, "a Daycare without a database: `ah import daycare DIR`")
+            }
+            ImportError::NotCoordinatorDatabase { .. } => {
+                (Exit::Usage, "its file is `.agent-orchestrator/observability.db` as a rule")
             }
         };
         Self::new(exit, with_causes(&error)).hint(hint)

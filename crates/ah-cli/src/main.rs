@@ -13,6 +13,7 @@ mod lazy;
 mod output;
 #[cfg(test)]
 mod reference;
+mod secret;
 mod when;
 
 use std::process::ExitCode;

@@ -14,6 +14,20 @@ pub(crate) fn parse(text: &str, now: Timestamp) -> Result<Timestamp, Invalid> {
     }
 }
 
+/// The time `text` names: a span after `now`, or a time itself.
+pub(crate) fn parse_ahead(text: &str, now: Timestamp) -> Result<Timestamp, Invalid> {
+    match span_ms(text) {
+        Some(ms) => Ok(now.minus_ms(ms.saturating_neg())),
+        None => parse(text, now),
+    }
+}
+
+/// The milliseconds of a span like `90s` or `5m`.
+pub(crate) fn span(text: &str) -> Result<u64, Invalid> {
+    let ms = span_ms(text).and_then(|ms| u64::try_from(ms).ok());
+    ms.ok_or_else(|| Invalid::new("time", format!("{text:?} is not a span like 90s, 5m, 2h")))
+}
+
 fn span_ms(text: &str) -> Option<i64> {
     let unit = text.chars().last()?;
     let count: i64 = text[..text.len() - unit.len_utf8()].parse().ok().filter(|n| *n >= 0)?;

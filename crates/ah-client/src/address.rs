@@ -99,7 +99,8 @@ fn hex_digit(half: u8) -> char {
     char::from_digit(u32::from(half), 16).unwrap_or('0').to_ascii_uppercase()
 }
 
-/// Brings a server's address to the one form `http://host[:port][/path]`.
+/// Brings a server's address to the one form `http[s]://host[:port][/path]`; without a scheme it is
+/// http.
 ///
 /// No message repeats the address before it is known to hold no password.
 pub(crate) fn normal_server(given: &str) -> Result<String, Invalid> {
@@ -112,16 +113,14 @@ pub(crate) fn normal_server(given: &str) -> Result<String, Invalid> {
     if rest.contains('@') {
         return wrong("an address with a name or password, a token is used instead".to_owned());
     }
-    if scheme.eq_ignore_ascii_case("https") {
-        return wrong(format!("{given:?}, https is not supported yet, only http is"));
-    }
-    if !scheme.eq_ignore_ascii_case("http") {
+    let scheme = scheme.to_ascii_lowercase();
+    if !["http", "https"].contains(&scheme.as_str()) {
         return wrong(format!("{given:?} is no http address"));
     }
     if rest.contains(['?', '#']) {
         return wrong(format!("{given:?} has a query or fragment"));
     }
-    let address = format!("http://{}", rest.trim_end_matches('/'));
+    let address = format!("{scheme}://{}", rest.trim_end_matches('/'));
     match address.parse::<Uri>() {
         Ok(uri) if names_host(&uri) => Ok(address),
         Ok(_) => wrong(format!("{given:?} names no host, or a port that is none")),
@@ -208,6 +207,8 @@ mod tests {
             ("HTTP://Harbor:80/below/", "http://Harbor:80/below"),
             ("[::1]:8080", "http://[::1]:8080"),
             ("127.0.0.1:1", "http://127.0.0.1:1"),
+            ("HTTPS://Harbor/", "https://Harbor"),
+            ("https://harbor:8443/below", "https://harbor:8443/below"),
         ] {
             assert_eq!(normal_server(given).as_deref(), Ok(normal), "{given}");
         }
@@ -216,8 +217,6 @@ mod tests {
     #[test]
     fn what_is_no_server_is_refused_with_a_reason() {
         for (given, reason) in [
-            ("https://localhost", "https is not supported yet"),
-            ("HTTPS://localhost", "https is not supported yet"),
             ("ftp://localhost", "no http address"),
             ("", "\"\""),
             ("http://", "\"http://\""),

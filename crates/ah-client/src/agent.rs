@@ -45,7 +45,7 @@ fn agent_target(id: &AgentId, part: &str) -> Target {
 #[async_trait]
 impl Agents for RestStore {
     async fn create_agent(&self, agent: NewAgent) -> Result<Agent, StoreError> {
-        self.http.send(Method::POST, &Target::new([INSTANCES]), &agent)
+        self.create(Method::POST, &Target::new([INSTANCES]), &agent)
     }
 
     async fn agent(&self, id: AgentId) -> Result<Agent, StoreError> {
@@ -89,7 +89,7 @@ impl Agents for RestStore {
     }
 
     async fn renew_agent(&self, id: AgentId, renewal: Renewal) -> Result<Session, StoreError> {
-        self.http.send(Method::POST, &agent_target(&id, "sessions"), &renewal)
+        self.create(Method::POST, &agent_target(&id, "sessions"), &renewal)
     }
 
     async fn append_to_agent(
@@ -101,7 +101,7 @@ impl Agents for RestStore {
         // What no store takes may be more than a server reads, and then it could not say why.
         NewEvent::check_batch(&events)?;
         let append = Append { events, expected_session: expected };
-        self.http.send(Method::POST, &agent_target(&id, "events"), &append)
+        self.create(Method::POST, &agent_target(&id, "events"), &append)
     }
 
     async fn agent_sessions(

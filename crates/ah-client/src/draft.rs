@@ -21,8 +21,8 @@ impl Drafts for RestStore {
         fields: DraftFields,
     ) -> Result<Draft, StoreError> {
         match id {
-            None => self.http.send(Method::POST, &Target::new(["drafts"]), &fields),
-            Some(id) => self.http.send(Method::PUT, &draft_of(&id), &fields),
+            None => self.create(Method::POST, &Target::new(["drafts"]), &fields),
+            Some(id) => self.create(Method::PUT, &draft_of(&id), &fields),
         }
     }
 
@@ -40,6 +40,6 @@ impl Drafts for RestStore {
 
     async fn launch_draft(&self, id: DraftId, task: NewTask) -> Result<TaskBatch, StoreError> {
         let target = Target::new(["drafts", id.as_str(), "launch"]).up_to(BATCH_BYTES_MAX);
-        self.http.send(Method::POST, &target, &task)
+        self.create(Method::POST, &target, &task)
     }
 }

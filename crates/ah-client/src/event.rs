@@ -27,7 +27,7 @@ impl RestStore {
         // What no store takes may be more than a server reads, and then it could not say why.
         NewEvent::check_batch(events)?;
         let target = session_target(session, "events");
-        self.http.send(Method::POST, &target, &Append { events, after })
+        self.create(Method::POST, &target, &Append { events, after })
     }
 }
 

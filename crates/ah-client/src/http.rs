@@ -1,29 +1,30 @@
 //! Requests and answers.
 //!
-//! Invariants: every wait and every answer is bounded; only a GET is sent again, because any other
-//! request may have been done before its answer was lost; the token is in no message.
+//! Invariants: every wait and every answer is bounded; the token is in no message. A request whose
+//! answer was lost may have been done, so it is sent again only if that is no harm: a GET, or one
+//! with a key, which the server does once. One that found nobody was not sent, so any is tried again.
 
 use std::io::Read;
 use std::thread;
 use std::time::Duration;
 
-use ah_model::{Invalid, Page, limits};
+use ah_model::{Invalid, Page, RequestKey, limits};
 use ah_store::{BoxError, Problem, StoreError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE};
-use ureq::http::{HeaderValue, Method, Request, Response, StatusCode};
+use ureq::http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, AsSendBody, Body, Error, Timeout};
 
-use crate::RestOptions;
 use crate::address::{Target, normal_server};
 use crate::resolver::CallersResolver;
+use crate::{RestOptions, tls};
 
-/// Most bytes of one thing: a prompt of [`limits::PROMPT_BYTES_MAX`] whose every byte is escaped to
-/// six (`\u0001`), and what stands around it.
-pub(crate) const VALUE_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// Most bytes of one thing: a text of [`limits::PROMPT_BYTES_MAX`] whose every byte is escaped to
+/// six (`\u0001`), what a run was told and gave back, and what stands around it.
+pub(crate) const VALUE_BYTES_MAX: u64 = 40 * 1024 * 1024;
 /// Most bytes of a page: what a store puts on it, each byte escaped to six.
 const LIST_BYTES_MAX: u64 = 6 * limits::PAGE_BYTES_MAX as u64;
 /// Most bytes of what a task started: its prompt stands in it once for each session. Twice as much
@@ -39,9 +40,16 @@ const EXCERPT_BYTES_MAX: usize = 200;
 /// out might change what is said.
 const HIDDEN_TOKEN_BYTES_MIN: usize = 8;
 
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const KEY: &str = "idempotency key";
+/// Longest key that is sent as it is; servers take no longer one.
+const KEY_BYTES_MAX: usize = 255;
+/// What a key begins with that stands for a longer one, or one that no header can hold.
+const KEY_DIGEST: &str = "sha256:";
+
 /// How long a server may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long to wait before a GET is sent again, and with their number how often.
+/// How long to wait before a request is sent again, and with their number how often.
 const RETRY_PAUSES: [Duration; 3] =
     [Duration::from_millis(25), Duration::from_millis(100), Duration::from_millis(250)];
 /// Connections that are kept for the next request, as many as threads may well ask at once.
@@ -77,13 +85,27 @@ struct Call<'a> {
     method: Method,
     target: &'a Target,
     body: Option<Vec<u8>>,
+    /// Names the request, so that the server does it once.
+    key: Option<HeaderValue>,
     timeout: Duration,
+}
+
+impl<'a> Call<'a> {
+    fn new(method: Method, target: &'a Target, body: Option<Vec<u8>>, timeout: Duration) -> Self {
+        Self { method, target, body, key: None, timeout }
+    }
+
+    /// Whether sending it again after `error` does no harm.
+    fn can_be_repeated(&self, error: &Error) -> bool {
+        let harmless = self.method == Method::GET || self.key.is_some();
+        is_unsent(error) || harmless && is_lost(error)
+    }
 }
 
 impl Http {
     /// Checks `options`; asks nobody yet.
     pub(crate) fn new(options: RestOptions) -> Result<Self, Invalid> {
-        let RestOptions { base_url, token, timeout } = options;
+        let RestOptions { base_url, token, ca_file, timeout } = options;
         if timeout.is_zero() {
             return Err(Invalid::new("timeout", "0, no answer comes that fast"));
         }
@@ -94,6 +116,7 @@ impl Http {
             // A redirect is followed by nobody who holds a token.
             .max_redirects(0)
             .max_redirects_will_error(false)
+            .tls_config(tls::config(ca_file.as_deref())?)
             .timeout_connect(Some(CONNECT_TIMEOUT))
             .max_idle_connections(IDLE_CONNECTIONS_MAX)
             .max_idle_connections_per_host(IDLE_CONNECTIONS_MAX)
@@ -119,7 +142,7 @@ impl Http {
 
     /// Reads something.
     pub(crate) fn get<T: DeserializeOwned>(&self, target: &Target) -> Result<T, StoreError> {
-        self.ask(Call { method: Method::GET, target, body: None, timeout: self.timeout })
+        self.ask(Call::new(Method::GET, target, None, self.timeout))
     }
 
     /// Reads a page of a list.
@@ -138,10 +161,17 @@ impl Http {
         target: Target,
         wait: Duration,
     ) -> Result<Vec<T>, StoreError> {
-        let target = &target.up_to(LIST_BYTES_MAX);
-        let timeout = self.timeout.saturating_add(wait);
-        let call = Call { method: Method::GET, target, body: None, timeout };
-        self.ask(call).map(|Items { items }| items)
+        self.get_within(target, wait).map(|Items { items }| items)
+    }
+
+    /// Reads something with a list in it, from a server that may first wait that long.
+    pub(crate) fn get_within<T: DeserializeOwned>(
+        &self,
+        target: Target,
+        wait: Duration,
+    ) -> Result<T, StoreError> {
+        let target = target.up_to(LIST_BYTES_MAX);
+        self.ask(Call::new(Method::GET, &target, None, self.timeout.saturating_add(wait)))
     }
 
     /// Has something done and reads what became of it.
@@ -151,20 +181,63 @@ impl Http {
         target: &Target,
         body: &impl Serialize,
     ) -> Result<T, StoreError> {
-        let body = Some(json(body)?);
-        self.ask(Call { method, target, body, timeout: self.timeout })
+        self.ask(Call::new(method, target, Some(json(body)?), self.timeout))
+    }
+
+    /// As [`Self::send`], to a server that may first wait that long.
+    pub(crate) fn send_within<T: DeserializeOwned>(
+        &self,
+        target: &Target,
+        body: &impl Serialize,
+        wait: Duration,
+    ) -> Result<T, StoreError> {
+        let timeout = self.timeout.saturating_add(wait);
+        self.ask(Call::new(Method::POST, target, Some(json(body)?), timeout))
+    }
+
+    /// Has something done that needs no words, and reads what became of it.
+    pub(crate) fn order<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        target: &Target,
+    ) -> Result<T, StoreError> {
+        self.ask(Call::new(method, target, None, self.timeout))
+    }
+
+    /// As [`Self::order`], for a list that has no further pages.
+    pub(crate) fn order_items<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        target: Target,
+    ) -> Result<Vec<T>, StoreError> {
+        self.order(method, &target.up_to(LIST_BYTES_MAX)).map(|Items { items }| items)
+    }
+
+    /// As [`Self::send`] or, without a body, [`Self::order`]; done once for the same key.
+    pub(crate) fn once<T: DeserializeOwned>(
+        &self,
+        key: Option<&str>,
+        method: Method,
+        target: &Target,
+        body: Option<Vec<u8>>,
+    ) -> Result<T, StoreError> {
+        let key = key.map(key_header).transpose()?;
+        self.ask(Call { key, ..Call::new(method, target, body, self.timeout) })
+    }
+
+    /// Notes something that is answered by nothing.
+    pub(crate) fn note(&self, target: &Target) -> Result<(), StoreError> {
+        self.call(&Call::new(Method::POST, target, None, self.timeout)).map(drop)
     }
 
     /// Writes something over what is there.
     pub(crate) fn put(&self, target: &Target, body: &impl Serialize) -> Result<(), StoreError> {
-        let (method, body) = (Method::PUT, Some(json(body)?));
-        self.call(&Call { method, target, body, timeout: self.timeout }).map(drop)
+        self.call(&Call::new(Method::PUT, target, Some(json(body)?), self.timeout)).map(drop)
     }
 
     /// Removes something.
     pub(crate) fn delete(&self, target: &Target) -> Result<(), StoreError> {
-        let call = Call { method: Method::DELETE, target, body: None, timeout: self.timeout };
-        self.call(&call).map(drop)
+        self.call(&Call::new(Method::DELETE, target, None, self.timeout)).map(drop)
     }
 
     fn ask<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, StoreError> {
@@ -177,13 +250,12 @@ impl Http {
         let address = call.target.on(&self.server)?;
         let mut pauses = RETRY_PAUSES.into_iter();
         let reply = loop {
-            match (self.exchange(call, &address), call.method == Method::GET) {
-                (Ok(reply), _) => break reply,
-                (Err(error), true) if is_lost(&error) => match pauses.next() {
+            match self.exchange(call, &address) {
+                Ok(reply) => break reply,
+                Err(error) => match pauses.next().filter(|_| call.can_be_repeated(&error)) {
                     Some(pause) => thread::sleep(pause),
                     None => return Err(self.failure(call, error)),
                 },
-                (Err(error), _) => return Err(self.failure(call, error)),
             }
         };
         if reply.status.is_success() {
@@ -200,7 +272,14 @@ impl Http {
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, &token.header);
         }
+        if let Some(key) = &call.key {
+            request = request.header(IDEMPOTENCY_KEY, key);
+        }
         let response = match &call.body {
+            None if call.method == Method::POST => {
+                // Without a word about its length an empty body would be sent in chunks.
+                self.run(request.body(&[][..])?, call.timeout)
+            }
             None => self.run(request.body(())?, call.timeout),
             Some(body) => {
                 let request = request.header(CONTENT_TYPE, "application/json");
@@ -277,7 +356,19 @@ impl Token {
     }
 }
 
-fn json(body: &impl Serialize) -> Result<Vec<u8>, StoreError> {
+/// A key as a header: itself where a header can be that, else a digest of it, so that any key a store
+/// takes can be sent.
+fn key_header(key: &str) -> Result<HeaderValue, Invalid> {
+    let plain = key.bytes().all(|byte| (b' '..=b'~').contains(&byte)) && key.trim() == key;
+    if plain && key.len() <= KEY_BYTES_MAX && !key.starts_with(KEY_DIGEST) {
+        return HeaderValue::from_str(key).map_err(|error| Invalid::new(KEY, error.to_string()));
+    }
+    let digest = RequestKey::new(KEY_DIGEST, [key.as_bytes()])?.fingerprint;
+    HeaderValue::from_str(&format!("{KEY_DIGEST}{digest}"))
+        .map_err(|error| Invalid::new(KEY, error.to_string()))
+}
+
+pub(crate) fn json(body: &impl Serialize) -> Result<Vec<u8>, StoreError> {
     serde_json::to_vec(body).map_err(|error| StoreError::backend("write the request", error))
 }
 
@@ -292,6 +383,15 @@ fn read(response: Response<Body>, bytes_max: u64) -> Result<Reply, Error> {
     let mut start = Vec::new();
     body.into_reader().take(REFUSAL_BYTES_MAX).read_to_end(&mut start)?;
     Ok(Reply { status, body: start })
+}
+
+/// Whether nobody was there to be sent anything.
+fn is_unsent(error: &Error) -> bool {
+    match error {
+        Error::Io(error) => error.kind() == std::io::ErrorKind::ConnectionRefused,
+        Error::ConnectionFailed => true,
+        _ => false,
+    }
 }
 
 /// Whether the connection could not be made or broke: what another try may well cure, other than a

@@ -11,6 +11,8 @@ mod agent;
 mod agent_kind;
 mod draft;
 mod event;
+mod executor;
+mod feed;
 mod http;
 mod kv;
 mod repo;
@@ -23,17 +25,24 @@ mod task;
 mod test_server;
 #[cfg(test)]
 mod tests;
+mod tls;
+mod token;
 mod watch;
 mod workspace;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ah_model::RequestKey;
 use ah_store::{Capabilities, Store, StoreError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use ureq::http::Method;
 
 use crate::address::Target;
-use crate::http::Http;
+use crate::http::{Http, json};
 
 /// How long a request may take when nobody says: an append of the largest batch over a slow line.
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
@@ -41,11 +50,14 @@ const TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
 /// Which server, and how to talk to it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RestOptions {
-    /// Where the server is: `http://host:port`, or `host:port`; a path in front of `/api/v1` may
-    /// follow.
+    /// Where the server is: `https://host:port`, `http://host:port`, or `host:port` for the latter;
+    /// a path in front of `/api/v1` may follow.
     pub base_url: String,
     /// What proves who asks.
     pub token: Option<String>,
+    /// A file with certificates, in PEM, of further authorities that may vouch for the server; the
+    /// public ones may anyway.
+    pub ca_file: Option<PathBuf>,
     /// How long one request may take from its beginning to the end of its answer.
     pub timeout: Duration,
 }
@@ -53,7 +65,8 @@ pub struct RestOptions {
 impl RestOptions {
     /// The server at `base_url`, without a token.
     pub fn new(base_url: impl Into<String>) -> Self {
-        Self { base_url: base_url.into(), token: None, timeout: TIMEOUT_DEFAULT }
+        let (token, ca_file) = (None, None);
+        Self { base_url: base_url.into(), token, ca_file, timeout: TIMEOUT_DEFAULT }
     }
 }
 
@@ -62,6 +75,7 @@ impl fmt::Debug for RestOptions {
         f.debug_struct("RestOptions")
             .field("base_url", &self.base_url)
             .field("token", &self.token.as_ref().map(|_| "(hidden)"))
+            .field("ca_file", &self.ca_file)
             .field("timeout", &self.timeout)
             .finish()
     }
@@ -71,6 +85,8 @@ impl fmt::Debug for RestOptions {
 pub struct RestStore {
     http: Arc<Http>,
     capabilities: Capabilities,
+    /// Names the one request that this store is for.
+    key: Option<String>,
 }
 
 impl RestStore {
@@ -80,7 +96,26 @@ impl RestStore {
     pub fn connect(options: RestOptions) -> Result<Self, StoreError> {
         let http = Http::new(options)?;
         let capabilities = http.get(&Target::new(["capabilities"]))?;
-        Ok(Self { http: Arc::new(http), capabilities })
+        Ok(Self { http: Arc::new(http), capabilities, key: None })
+    }
+
+    /// Has something done that the server does once for the same key, if there is one.
+    fn create<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        target: &Target,
+        body: &impl Serialize,
+    ) -> Result<T, StoreError> {
+        self.http.once(self.key.as_deref(), method, target, Some(json(body)?))
+    }
+
+    /// As [`Self::create`], for what needs no words.
+    fn order_once<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        target: &Target,
+    ) -> Result<T, StoreError> {
+        self.http.once(self.key.as_deref(), method, target, None)
     }
 
     /// The server's address as it is used.
@@ -92,6 +127,13 @@ impl RestStore {
 impl Store for RestStore {
     fn capabilities(&self) -> Capabilities {
         self.capabilities
+    }
+
+    /// The key is sent as `Idempotency-Key`. The fingerprint is not: the server takes one of the
+    /// request itself, so another request with the same key is refused there.
+    fn keyed(&self, key: RequestKey) -> Box<dyn Store> {
+        let (http, capabilities) = (Arc::clone(&self.http), self.capabilities);
+        Box::new(Self { http, capabilities, key: Some(key.key) })
     }
 }
 

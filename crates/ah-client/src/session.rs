@@ -2,7 +2,7 @@
 
 use ah_model::{
     ExportHeader, NewSession, Origin, Page, PageRequest, Session, SessionFilter, SessionId,
-    StatusChange,
+    SessionUpdate, StatusChange,
 };
 use ah_store::{SessionFork, Sessions, StoreError};
 use async_trait::async_trait;
@@ -42,7 +42,7 @@ pub(crate) fn session_target(id: &SessionId, part: &str) -> Target {
 #[async_trait]
 impl Sessions for RestStore {
     async fn create_session(&self, session: NewSession) -> Result<Session, StoreError> {
-        self.http.send(Method::POST, &Target::new(["sessions"]), &session)
+        self.create(Method::POST, &Target::new(["sessions"]), &session)
     }
 
     async fn session(&self, id: SessionId) -> Result<Session, StoreError> {
@@ -76,6 +76,14 @@ impl Sessions for RestStore {
         self.http.send(Method::PUT, &session_target(&id, "status"), &change)
     }
 
+    async fn update_session(
+        &self,
+        id: SessionId,
+        update: SessionUpdate,
+    ) -> Result<Session, StoreError> {
+        self.http.send(Method::PATCH, &session_of(&id), &update)
+    }
+
     async fn rename_session(&self, id: SessionId, title: String) -> Result<Session, StoreError> {
         self.http.send(Method::PUT, &session_target(&id, "title"), &Title { title })
     }
@@ -85,7 +93,7 @@ impl Sessions for RestStore {
     }
 
     async fn fork_session(&self, id: SessionId, fork: SessionFork) -> Result<Session, StoreError> {
-        self.http.send(Method::POST, &session_target(&id, "fork"), &fork)
+        self.create(Method::POST, &session_target(&id, "fork"), &fork)
     }
 
     async fn delete_session(&self, id: SessionId) -> Result<(), StoreError> {

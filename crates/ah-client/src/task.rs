@@ -12,7 +12,7 @@ use crate::http::BATCH_BYTES_MAX;
 #[async_trait]
 impl Tasks for RestStore {
     async fn create_task(&self, task: NewTask) -> Result<TaskBatch, StoreError> {
-        self.http.send(Method::POST, &Target::new(["tasks"]).up_to(BATCH_BYTES_MAX), &task)
+        self.create(Method::POST, &Target::new(["tasks"]).up_to(BATCH_BYTES_MAX), &task)
     }
 
     async fn task(&self, id: i64) -> Result<Task, StoreError> {

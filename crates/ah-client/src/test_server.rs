@@ -60,7 +60,15 @@ struct Shared {
 impl TestServer {
     /// A server that answers its n-th request, counted from 0, with what `script` says.
     pub(crate) fn new(script: impl Fn(usize, &Received) -> Answer + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::at("127.0.0.1:0".parse().unwrap(), script)
+    }
+
+    /// The same at a place of the test's choice.
+    pub(crate) fn at(
+        place: SocketAddr,
+        script: impl Fn(usize, &Received) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind(place).unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
             script: Box::new(script),

@@ -1,14 +1,20 @@
 //! Every method is the request that `docs/design/0005-rest.md` says.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use ah_model::{
     AgentFilter, AgentImport, AgentKindRef, AgentUpdate, Beginning, DraftFields, EventQuery,
-    ExportHeader, KvEntry, Lifecycle, NewAgent, NewEvent, NewRepo, NewRun, NewSession, NewTask,
-    Order, Origin, PageRequest, RawJson, Renewal, RunKind, RuntimeSpec, Session, SessionFilter,
-    SessionStatus, StatusChange, TaskFilter, Timestamp, Vcs,
+    ExecutorId, ExportHeader, FeedCursor, KvEntry, Lease, Lifecycle, NewAgent, NewEvent,
+    NewExecutor, NewRepo, NewRun, NewSession, NewTask, NewToken, Offer, Order, Origin, PageLimit,
+    PageRequest, RawJson, Renewal, RequestKey, Run, RunClaim, RunEnd, RunFilter, RunKind,
+    RunOutcome, RunStatus, RuntimeSpec, Session, SessionFilter, SessionStatus, SessionUpdate,
+    StatusChange, TaskFilter, Timestamp, TokenRole, TokenSecret, Vcs,
 };
 use ah_store::{Kind, SessionFork, Store, StoreError, block_on};
 
-use crate::test_server::{Answer, TestServer};
+use crate::test_server::{Answer, Received, TestServer};
+use crate::{RestOptions, RestStore};
 
 const MISSING: &str = r#"{"code":"not-found","kind":"key","id":"k"}"#;
 const PAGE: &str = "limit=50";
@@ -103,7 +109,7 @@ fn kinds_runtimes_repos_and_workspaces() {
 }
 
 #[test]
-fn drafts_pairs_tasks_and_runs() {
+fn drafts_pairs_and_tasks() {
     let page = PageRequest::default;
     let id = || "d".parse().unwrap();
     let fields = || DraftFields {
@@ -133,13 +139,154 @@ fn drafts_pairs_tasks_and_runs() {
     let filter = TaskFilter { batch_id: Some("b".parse().unwrap()), session_id: None };
     let line = format!("GET /tasks?batchId=b&{PAGE}");
     sends(request!(store.list_tasks(filter.clone(), page())), &line, "");
+}
 
+fn new_run() -> NewRun {
+    NewRun::new("s".parse().unwrap(), RunKind::Start, RawJson::null())
+}
+
+fn run() -> Run {
+    let session = Session::created(new_session(), "s".parse().unwrap(), 1, Timestamp::EPOCH);
+    Run::queued(new_run(), "r".parse().unwrap(), &session, Timestamp::EPOCH)
+}
+
+fn claim() -> RunClaim {
+    RunClaim { executor_id: executor_id(), offer: Offer::default(), lease_ms: 1_000 }
+}
+
+fn executor_id() -> ExecutorId {
+    "spiffe://harbor/x y?".replace(' ', "~").parse().unwrap()
+}
+
+const EXECUTOR: &str = "/executors/spiffe%3A%2F%2Fharbor%2Fx~y%3F";
+
+#[test]
+fn runs() {
     let session_id = || "s".parse().unwrap();
-    let parameters = RawJson::null();
-    let run = NewRun { session_id: session_id(), kind: RunKind::Start, parameters, demands: None };
-    sends_value(request!(store.create_run(run.clone())), "POST /runs", &run);
+    sends_value(request!(store.create_run(new_run())), "POST /runs", &new_run());
     sends(request!(store.run("r".parse().unwrap())), "GET /runs/r", "");
     sends(request!(store.session_runs(session_id())), "GET /sessions/s/runs", "");
+    let filter = RunFilter { statuses: vec![RunStatus::Pending], ..RunFilter::default() };
+    let list = request!(store.list_runs(filter.clone(), PageRequest::default()));
+    sends(list, &format!("GET /runs?status=pending&{PAGE}"), "");
+    let stop = request!(store.stop_session(session_id()));
+    sends(stop, "POST /sessions/s/stop?return=session", "");
+    sends(request!(store.stop_run("r".parse().unwrap())), "POST /runs/r/stop", "");
+    sends(request!(store.sweep_runs()), "POST /runs/sweep", "");
+    sends(request!(store.callbacks(session_id())), "GET /sessions/s/callbacks", "");
+    sends_value(request!(store.restore_run(run())), "PUT /run-imports/r", &run());
+}
+
+#[test]
+fn runs_of_a_holder() {
+    let lease = || Lease { run_id: "r".parse().unwrap(), epoch: 3 };
+    sends_value(request!(store.claim_run(claim())), "POST /runs/claim", &claim());
+    let renewed = request!(store.renew_run(lease(), 1_000));
+    sends(renewed, "POST /runs/r/renew", r#"{"epoch":3,"leaseMs":1000}"#);
+    sends(request!(store.start_run(lease())), "POST /runs/r/start", r#"{"epoch":3}"#);
+    let update = SessionUpdate { hostname: Some(text("h")), ..SessionUpdate::default() };
+    let bound = request!(store.bind_run(lease(), update.clone()));
+    let session = serde_json::to_string(&update).unwrap();
+    sends(bound, "POST /runs/r/bind", &format!(r#"{{"epoch":3,"session":{session}}}"#));
+    let append = request!(store.append_to_run(lease(), vec![event()]));
+    sends(append, "POST /runs/r/events", &format!(r#"{{"epoch":3,"events":[{EVENT}]}}"#));
+    let end = RunEnd::new(RunOutcome::Completed);
+    let finished = request!(store.finish_run(lease(), end.clone()));
+    let end = serde_json::to_string(&end).unwrap();
+    sends(finished, "POST /runs/r/finish", &format!(r#"{{"epoch":3,"end":{end}}}"#));
+    let orders = request!(store.stop_orders(executor_id()));
+    sends(orders, &format!("POST {EXECUTOR}/stop-orders"), "");
+}
+
+#[test]
+fn executors() {
+    let id = executor_id;
+    let new = || NewExecutor { id: id(), offer: Offer::default(), details: RawJson::null() };
+    sends_value(request!(store.register_executor(new())), &format!("PUT {EXECUTOR}"), &new());
+    sends(request!(store.executor(id())), &format!("GET {EXECUTOR}"), "");
+    let list = request!(store.list_executors(PageRequest::default()));
+    sends(list, &format!("GET /executors?{PAGE}"), "");
+    sends(request!(store.executor_seen(id())), &format!("POST {EXECUTOR}/seen"), "");
+    sends(request!(store.ask_executor_to_go(id())), &format!("POST {EXECUTOR}/removal"), "");
+    sends(request!(store.remove_executor(id())), &format!("DELETE {EXECUTOR}"), "");
+}
+
+#[test]
+fn tokens() {
+    let id = || "t".parse().unwrap();
+    let new = || NewToken {
+        id: id(),
+        hash: TokenSecret::new(id(), [7; 32]).hash(),
+        role: TokenRole::Viewer,
+        agent: None,
+        name: None,
+        expires_at: None,
+    };
+    sends_value(request!(store.create_token(new())), "POST /tokens", &new());
+    sends(request!(store.credentials(id())), "GET /tokens/t/credentials", "");
+    let list = request!(store.list_tokens(PageRequest::default()));
+    sends(list, &format!("GET /tokens?{PAGE}"), "");
+    sends(request!(store.revoke_token(id())), "DELETE /tokens/t", "");
+    sends(request!(store.token_used(id())), "POST /tokens/t/used", "");
+}
+
+#[test]
+fn the_feed() {
+    sends(request!(store.feed_end()), "GET /feed/end", "");
+    let after = FeedCursor { event: 3, change: 4 };
+    let page = request!(store.feed(after, PageLimit::MAX));
+    sends(page, "GET /feed?after=3-4&limit=1000", "");
+}
+
+#[test]
+fn a_claim_may_wait_longer_than_other_requests_may_take() {
+    let server = TestServer::new(|_, _| {
+        std::thread::sleep(Duration::from_millis(300));
+        Answer::json(r#"{"run":null}"#)
+    });
+    let options = RestOptions { timeout: Duration::from_millis(100), ..server.options() };
+    let store = RestStore::connect(options).unwrap();
+    let claimed = store.claim_run_within(&claim(), Duration::from_secs(5)).unwrap();
+    assert_eq!((claimed, server.lines()), (None, vec![text("POST /api/v1/runs/claim?wait=5")]));
+}
+
+#[test]
+fn what_is_done_once_carries_its_key_and_nothing_else_does() {
+    let server = TestServer::new(|_, _| Answer::problem(404, MISSING));
+    let key = RequestKey::new("k-1", [&b"x"[..]]).unwrap();
+    let keyed = server.store().keyed(key);
+    let id = || "s".parse().unwrap();
+    let _ = block_on(keyed.create_run(new_run()));
+    let _ = block_on(keyed.append_events(id(), vec![event()]));
+    let _ = block_on(keyed.stop_session(id()));
+    let _ = block_on(keyed.rename_session(id(), text("t")));
+    let _ = block_on(keyed.session(id()));
+    let has_key = |request: &Received| {
+        request.headers.iter().any(|line| line.eq_ignore_ascii_case("idempotency-key: k-1"))
+    };
+    let keys: Vec<bool> = server.received().iter().map(has_key).collect();
+    assert_eq!(keys, [true, true, true, false, false]);
+}
+
+#[test]
+fn any_key_is_sent_each_as_another() {
+    let long = "x".repeat(256);
+    let keys = ["k", "a b", "a\nb", "ü", " k", "k ", &long, "sha256:x", "x\t"];
+    let server = TestServer::new(|_, _| Answer::problem(404, MISSING));
+    let store = server.store();
+    for key in keys {
+        let key = RequestKey { key: text(key), fingerprint: text("f") };
+        let _ = block_on(store.keyed(key).create_run(new_run()));
+    }
+    let header = |request: &Received| {
+        let mut lines = request.headers.iter();
+        lines.find_map(|line| line.strip_prefix("idempotency-key: ").map(str::to_owned)).unwrap()
+    };
+    let sent: Vec<String> = server.received().iter().map(header).collect();
+    assert_eq!(sent[..2], ["k", "a b"]);
+    let others: BTreeSet<_> = sent[2..].iter().collect();
+    assert_eq!(others.len(), keys.len() - 2);
+    assert!(others.iter().all(|key| key.starts_with("sha256:") && key.len() == 71), "{sent:?}");
 }
 
 #[test]
@@ -159,6 +306,9 @@ fn sessions_and_events() {
     let change: StatusChange = serde_json::from_str(r#"{"to":"running"}"#).unwrap();
     let status = request!(store.set_session_status(id(), change.clone()));
     sends_value(status, &format!("PUT {at}/status"), &change);
+    let update = SessionUpdate { pid_agent: Some(7), ..SessionUpdate::default() };
+    let updated = request!(store.update_session(id(), update.clone()));
+    sends_value(updated, &format!("PATCH {at}"), &update);
     let title = request!(store.rename_session(id(), text("t")));
     sends(title, &format!("PUT {at}/title"), r#"{"title":"t"}"#);
     let pinned = request!(store.pin_session(id(), true));

@@ -13,10 +13,10 @@ use crate::http::Http;
 use crate::session::session_target;
 
 /// How long the server may wait before it answers that nothing came.
-const WAIT: Duration = Duration::from_secs(20);
+pub(crate) const WAIT: Duration = Duration::from_secs(20);
 /// Shortest time between two empty answers: a server that does not wait, because it goes down or
 /// knows no waiting, is not asked without a pause.
-const EMPTY_PAUSE: Duration = Duration::from_millis(200);
+pub(crate) const EMPTY_PAUSE: Duration = Duration::from_millis(200);
 
 /// Reads behind `after`. An error changes nothing: the next call goes on where this one was.
 pub(crate) struct RestWatch {

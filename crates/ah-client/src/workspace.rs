@@ -24,7 +24,7 @@ impl Workspaces for RestStore {
         name: String,
         external_id: Option<String>,
     ) -> Result<Workspace, StoreError> {
-        self.http.send(Method::POST, &Target::new(["workspaces"]), &Create { name, external_id })
+        self.create(Method::POST, &Target::new(["workspaces"]), &Create { name, external_id })
     }
 
     async fn list_workspaces(&self, page: PageRequest) -> Result<Page<Workspace>, StoreError> {

@@ -90,6 +90,33 @@ macro_rules! conformance {
                 a_fork_that_is_no_renewal_belongs_to_no_agent,
                 a_session_keeps_its_agent_through_every_other_change,
             }
+            callback {
+                a_child_that_ends_resumes_its_parent_at_once,
+                a_callback_run_goes_to_the_parents_host_and_parent,
+                only_who_asked_to_be_called_is,
+                the_sessions_parent_is_called_when_the_run_names_none,
+                a_callback_waits_while_the_parent_works,
+                a_callback_is_delivered_when_the_parents_run_is_lost,
+                a_parent_with_a_run_in_the_queue_is_told_behind_it,
+                what_waits_is_told_together_in_the_order_it_came,
+                one_run_carries_so_many_and_the_next_the_rest,
+                every_way_to_end_tells_the_parent,
+                a_requeued_child_tells_nothing_yet,
+                a_callback_is_recorded_once_however_often_the_end_is_said,
+                each_run_of_a_child_tells_its_own_end,
+                what_a_run_carried_that_never_began_waits_again,
+                a_carrier_that_goes_back_to_the_queue_still_carries,
+                what_a_run_carried_that_began_is_told,
+                a_parent_that_was_stopped_is_not_resumed,
+                a_parent_whose_run_was_stopped_is_not_resumed,
+                a_parent_that_has_not_begun_is_told_after_its_first_run,
+                a_sweep_tells_parents_that_became_free_by_themselves,
+                a_parent_that_is_gone_is_told_nothing,
+                what_a_child_told_outlives_it,
+                parents_in_a_row_are_told_one_after_the_other,
+                of_children_that_end_at_once_each_is_told_once,
+                of_a_child_and_its_parent_that_end_at_once_the_parent_is_told,
+            }
             concurrency {
                 concurrent_appends_leave_no_gap_and_lose_nothing,
                 of_two_appends_racing_with_one_key_one_is_a_duplicate,
@@ -151,6 +178,20 @@ macro_rules! conformance {
                 bad_queries_and_unknown_sessions_are_refused,
                 a_log_is_read_up_to_a_seq_from_either_end,
             }
+            executor {
+                an_executor_is_kept_with_all_it_said,
+                registering_again_replaces_and_counts,
+                registering_again_leaves_what_it_holds,
+                executors_are_paged_by_id_each_once,
+                signs_of_life_are_noted_now_and_then,
+                an_executor_is_asked_to_go_once,
+                what_a_removed_executor_holds_is_lost_at_once,
+                an_executor_that_comes_back_is_a_new_one,
+                an_unknown_executor_is_not_found_by_any_verb,
+                who_is_not_registered_may_hold_runs,
+                bad_executors_are_refused_and_nothing_is_written,
+                racing_registrations_are_counted_each,
+            }
             export {
                 an_export_imported_again_exports_the_same_bytes,
                 exports_travel_between_stores_unchanged,
@@ -169,6 +210,49 @@ macro_rules! conformance {
                 more_events_than_a_page_are_exported_and_imported,
                 exporting_an_unknown_session_is_not_found,
                 a_child_is_imported_without_the_parent_it_lost,
+            }
+            feed {
+                every_change_of_a_session_is_told,
+                every_change_of_an_agents_sessions_is_told,
+                every_change_of_a_run_is_told,
+                the_run_that_carries_a_callback_is_told,
+                every_change_of_an_executor_is_told,
+                what_is_no_change_is_not_told,
+                changes_are_in_the_order_of_their_commits,
+                events_are_told_as_they_were_appended,
+                a_cursor_goes_on_exactly_behind_its_entry,
+                a_page_of_the_feed_ends_early_rather_than_hold_too_many_bytes,
+                the_end_is_where_nothing_is_left,
+                a_deleted_session_leaves_its_end_and_no_events,
+                the_newest_event_that_is_deleted_gives_its_number_to_nobody,
+                a_reader_at_the_end_misses_nothing_when_the_end_is_deleted,
+                a_watch_of_the_feed_gives_what_is_stored_and_then_what_comes,
+                a_waiting_watch_of_the_feed_is_woken_by_events_and_by_changes,
+                a_keyed_view_of_the_store_has_the_same_feed,
+                a_reader_beside_writers_misses_nothing,
+                a_watch_of_the_feed_beside_writers_misses_nothing,
+                what_an_import_brings_is_told,
+            }
+            keyed {
+                a_session_is_created_once_for_a_key,
+                a_task_a_draft_and_its_launch_are_done_once_for_a_key,
+                a_workspace_is_created_once_for_a_key,
+                an_agent_and_its_renewals_are_made_once_for_a_key,
+                events_are_appended_once_for_a_key,
+                a_run_is_queued_claimed_and_told_of_once_for_a_key,
+                a_claim_that_found_nothing_keeps_no_answer,
+                a_stop_is_asked_once_for_a_key,
+                a_token_and_an_executor_are_kept_once_for_a_key,
+                a_request_is_answered_again_although_the_world_moved_on,
+                a_refused_request_keeps_no_answer,
+                different_keys_are_different_requests,
+                the_longest_key_is_kept_and_told_from_its_neighbour,
+                what_only_reads_or_moves_ignores_the_key,
+                a_report_of_a_run_is_answered_again_not_heard_again,
+                an_answer_is_kept_for_its_time,
+                of_racing_requests_of_one_key_one_is_done,
+                of_racing_appends_of_one_key_one_is_done,
+                of_racing_claims_of_one_key_one_is_done,
             }
             kv {
                 the_last_value_written_is_read_in_its_scope_only,
@@ -211,8 +295,86 @@ macro_rules! conformance {
             }
             run {
                 a_run_is_queued_as_pending_and_keeps_what_it_was_given,
+                a_run_of_which_little_is_said_has_the_plain_values,
                 a_session_with_a_live_run_takes_no_other,
+                a_session_is_started_once_and_resumed_when_it_is_not_at_work,
+                a_run_may_bring_its_session,
+                a_taken_run_id_is_a_conflict_that_changes_nothing,
+                a_resume_demands_the_host_and_profile_of_before,
+                the_parent_of_a_run_is_the_given_one_else_the_sessions,
+                bad_runs_are_refused_and_nothing_is_written,
                 runs_of_nothing_are_not_found,
+                runs_are_paged_newest_first_each_once,
+                the_largest_runs_are_kept_and_listed_each_once,
+                runs_are_filtered_by_status_session_and_executor,
+                a_sessions_runs_are_in_the_order_of_the_queue,
+                a_run_that_ended_elsewhere_is_restored_once,
+                a_run_that_is_live_or_of_no_session_is_not_restored,
+                a_session_whose_run_somebody_holds_is_not_deleted,
+                of_a_deletion_racing_with_a_claim_one_is_first,
+            }
+            run_claim {
+                the_run_that_waits_longest_is_claimed_first,
+                a_claim_is_no_activity_of_the_session_and_survives_reopening,
+                only_runs_whose_demands_are_met_are_claimed,
+                a_run_that_does_not_fit_holds_up_nobody_and_keeps_its_place,
+                a_renewal_keeps_the_lease_from_now_on,
+                leases_that_are_too_short_or_too_long_are_refused,
+                a_holder_with_an_older_epoch_moves_nothing,
+                a_run_that_nobody_holds_has_no_lease,
+                claiming_does_not_sweep,
+                of_racing_claims_each_run_goes_to_one,
+                of_racing_holders_and_sweeps_one_epoch_moves_the_run,
+                of_racing_creations_of_one_sessions_run_one_wins,
+                a_queue_that_is_filled_while_it_is_emptied_loses_nothing,
+            }
+            run_report {
+                a_start_moves_run_and_session_once,
+                a_run_that_starts_after_it_was_asked_to_stop_stays_asked,
+                an_update_changes_what_is_given_and_nothing_else,
+                an_update_of_nothing_or_with_bad_parts_is_refused,
+                binding_starts_the_run_and_says_where,
+                the_holder_appends_to_its_session,
+                each_end_moves_run_and_session,
+                an_end_may_be_said_twice_but_not_otherwise,
+                a_run_that_completed_had_begun_though_nobody_said_so,
+                bad_ends_are_refused_and_change_nothing,
+                a_resume_brings_a_session_back_as_it_was,
+                a_session_that_ended_by_anothers_word_stays_so,
+                a_session_may_run_by_itself_and_through_runs,
+                of_racing_ends_one_wins,
+            }
+            run_stop {
+                a_session_that_is_ended_by_somebody_is_not_executed,
+                a_run_that_nobody_has_ends_at_once,
+                the_holder_of_a_claim_is_asked_and_its_session_waits,
+                a_run_at_work_is_stopping_until_its_end_is_reported,
+                asking_again_is_no_change,
+                what_has_ended_is_not_stopped,
+                a_session_without_a_run_is_stopped_by_where_it_stands,
+                stopping_an_idle_session_with_a_resume_in_the_queue_ends_both,
+                a_session_that_ended_keeps_its_end_when_its_resume_is_stopped,
+                a_run_that_was_asked_to_stop_may_end_as_it_likes,
+                a_stop_is_handed_out_once_and_again_after_a_while,
+                each_executor_gets_its_own_orders,
+                of_racing_askers_for_orders_one_gets_each,
+                of_a_stop_racing_with_a_claim_one_is_first,
+            }
+            run_sweep {
+                a_sweep_with_nothing_due_changes_nothing,
+                a_claim_that_is_over_goes_back_to_its_old_place,
+                a_run_lost_at_work_has_failed,
+                a_run_that_may_be_requeued_is_when_it_is_lost_at_work,
+                a_run_lost_too_often_fails_for_good,
+                a_run_that_nobody_took_in_time_has_failed,
+                a_claim_ends_the_wait_and_a_lost_one_waits_its_whole_time_again,
+                a_resume_that_nobody_took_leaves_the_session_as_it_ended,
+                a_run_lost_while_it_stops_is_stopped,
+                a_lease_that_is_over_is_good_until_it_is_swept,
+                a_clock_that_goes_back_ends_no_lease,
+                what_is_due_survives_reopening,
+                a_sweep_is_bounded_and_goes_on_where_it_ended,
+                racing_sweeps_do_everything_once,
             }
             runtime {
                 a_runtime_keeps_its_number_and_its_metadata_until_other_is_given,
@@ -253,10 +415,23 @@ macro_rules! conformance {
                 the_largest_task_is_kept_whole,
                 bad_tasks_are_refused_and_nothing_of_them_is_kept,
             }
+            token {
+                a_token_is_kept_with_its_hash,
+                a_taken_token_id_is_a_conflict_that_changes_nothing,
+                bad_tokens_are_refused_and_nothing_is_written,
+                tokens_are_paged_by_id_each_once,
+                a_revoked_token_stays_listed_and_keeps_when,
+                uses_are_noted_now_and_then,
+                an_unknown_token_is_not_found_by_any_verb,
+                of_racing_tokens_of_one_id_one_wins,
+            }
             walk {
                 a_walk_of_seed_1_agrees_with_the_oracle,
                 a_walk_of_seed_2_agrees_with_the_oracle,
                 a_walk_of_seed_3_agrees_with_the_oracle,
+                a_walk_of_runs_of_seed_4_agrees_with_the_oracle,
+                a_walk_of_runs_of_seed_5_agrees_with_the_oracle,
+                a_walk_of_runs_of_seed_6_agrees_with_the_oracle,
             }
             watch {
                 a_watch_gives_what_is_stored_after_its_cursor,
@@ -326,8 +501,8 @@ mod tests {
             let source = fs::read_to_string(&path).unwrap();
             let names = source.split("\npub async fn ").skip(1);
             let names = names.map(|rest| rest.split_once('(').unwrap().0.to_owned());
-            // The walk itself takes a seed; its behaviours give it one.
-            let names: BTreeSet<_> = names.filter(|name| name != "walk").collect();
+            // A walk itself takes a seed; its behaviours give it one.
+            let names: BTreeSet<_> = names.filter(|name| !name.starts_with("walk")).collect();
             found += names.len();
             assert_eq!(names, listed(&noun), "the list of {noun}");
         }

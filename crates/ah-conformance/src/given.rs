@@ -7,9 +7,10 @@ use std::thread;
 
 use ah_model::{
     Agent, AgentFilter, AgentId, AgentKindRef, AgentType, Beginning, Cursor, DraftFields, Event,
-    EventQuery, Labels, Lifecycle, NewAgent, NewEvent, NewRepo, NewSession, NewTask, Order, Origin,
-    Page, PageLimit, PageRequest, RawJson, Renewal, RuntimeSpec, RuntimeType, Session,
-    SessionDetails, SessionFilter, SessionId, SessionStatus, StatusChange, Vcs,
+    EventQuery, FeedCursor, FeedEntry, Labels, Lifecycle, NewAgent, NewEvent, NewRepo, NewSession,
+    NewTask, Order, Origin, Page, PageLimit, PageRequest, RawJson, Renewal, RuntimeSpec,
+    RuntimeType, Session, SessionDetails, SessionFilter, SessionId, SessionStatus, StatusChange,
+    Vcs,
 };
 use ah_store::{Clock, Problem, Store, StoreError};
 
@@ -283,8 +284,16 @@ pub(crate) async fn everything(h: &dyn Harness) -> String {
     let mut parts = vec![format!("{sessions:?}")];
     for session in sessions.items {
         parts.push(format!("{:?}", log(h, session.id.as_str()).await));
-        parts.push(format!("{:?}", store.session_runs(session.id).await.unwrap()));
+        parts.push(format!("{:?}", store.session_runs(session.id.clone()).await.unwrap()));
+        parts.push(format!("{:?}", store.callbacks(session.id).await.unwrap()));
     }
+    parts.push(format!("{:?}", store.list_runs(<_>::default(), all()).await.unwrap()));
+    parts.push(format!("{:?}", store.list_executors(all()).await.unwrap()));
+    for token in store.list_tokens(all()).await.unwrap().items {
+        let credentials = store.credentials(token.id).await.unwrap();
+        parts.push(format!("{:?} {}", credentials.token, credentials.hash));
+    }
+    parts.extend(feed(h).await.iter().map(|entry| format!("{entry:?}")));
     let agents = store.list_agents(AgentFilter::default(), all()).await.unwrap();
     parts.push(format!("{agents:?}"));
     parts.push(format!("{:?}", store.list_tasks(<_>::default(), all()).await.unwrap()));
@@ -297,6 +306,25 @@ pub(crate) async fn everything(h: &dyn Harness) -> String {
         parts.push(format!("{:?}", store.list_workspaces(all()).await.unwrap()));
     }
     parts.join("\n")
+}
+
+/// Everything that happened so far, and its place in the feed.
+pub(crate) async fn feed(h: &dyn Harness) -> Vec<FeedEntry> {
+    feed_after(h, FeedCursor::default()).await
+}
+
+/// Everything that happened behind `after`.
+pub(crate) async fn feed_after(h: &dyn Harness, after: FeedCursor) -> Vec<FeedEntry> {
+    let mut entries: Vec<FeedEntry> = Vec::new();
+    loop {
+        let after = entries.last().map_or(after, |last| last.cursor);
+        let page = h.store().feed(after, PageLimit::MAX).await.unwrap();
+        if page.is_empty() {
+            return entries;
+        }
+        entries.extend(page);
+        assert!(entries.len() < 100_000, "the feed does not end");
+    }
 }
 
 /// Runs `work` on every thread at once and returns what each answered.

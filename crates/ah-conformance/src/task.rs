@@ -1,7 +1,7 @@
 //! Tasks: one per session, joined by their batch, with a created session and a pending run each.
 
 use ah_model::{
-    Cursor, Delivery, NewTask, RunKind, RunStatus, RuntimeSpec, RuntimeType, Session,
+    Cursor, Delivery, Demands, NewTask, RunKind, RunStatus, RuntimeSpec, RuntimeType, Session,
     SessionDetails, SessionStatus, Task, TaskFilter, limits,
 };
 use ah_store::Clock;
@@ -63,7 +63,13 @@ pub async fn a_task_makes_a_session_and_a_pending_run_per_agent_and_instance(h: 
         let run = store.run(batch.run_ids[index].clone()).await.unwrap();
         assert_eq!(
             (run.session_id, run.kind, run.status, run.parameters, run.demands),
-            (session_id, RunKind::Start, RunStatus::Pending, new.run_parameters().unwrap(), None)
+            (
+                session_id,
+                RunKind::Start,
+                RunStatus::Pending,
+                new.run_parameters().unwrap(),
+                Demands::default()
+            )
         );
     }
     assert!(batch.session_ids.is_sorted(), "minted ids sort by their minting");

@@ -4,15 +4,20 @@
 //! each store's own, so they are paired in the order they appear; everything else is equal.
 
 mod choose;
+mod happenings;
 mod operation;
 mod pairs;
 mod perform;
 
-use ah_model::{AgentFilter, EventQuery, Order, PageLimit, SessionFilter, TaskFilter, Timestamp};
+use ah_model::limits::REQUEST_KEY_MS;
+use ah_model::{
+    AgentFilter, EventQuery, Order, PageLimit, RunFilter, SessionFilter, TaskFilter, Timestamp,
+};
 use ah_store::{Agents, Clock, Sessions, Store};
 
-use self::choose::Chooser;
-use self::operation::{Operation, Start};
+use self::choose::{Chooser, JUMPS_MS, Mix};
+use self::happenings::{Changes, Feeds};
+use self::operation::{Operation, RunOperation, Start};
 use self::pairs::{Names, Pairs};
 use crate::given::all;
 use crate::harness::oracle;
@@ -33,13 +38,35 @@ pub async fn a_walk_of_seed_3_agrees_with_the_oracle(h: &mut dyn Harness) {
     walk(h, 3, STEPS).await;
 }
 
+pub async fn a_walk_of_runs_of_seed_4_agrees_with_the_oracle(h: &mut dyn Harness) {
+    walk_of_runs(h, 4, STEPS).await;
+}
+
+pub async fn a_walk_of_runs_of_seed_5_agrees_with_the_oracle(h: &mut dyn Harness) {
+    walk_of_runs(h, 5, STEPS).await;
+}
+
+pub async fn a_walk_of_runs_of_seed_6_agrees_with_the_oracle(h: &mut dyn Harness) {
+    walk_of_runs(h, 6, STEPS).await;
+}
+
 /// Takes `steps` random steps of `seed` and compares every answer, then everything that is kept.
 ///
 /// The store must be fresh. Panics with seed, step and operation where the answers part.
 pub async fn walk(h: &mut dyn Harness, seed: u64, steps: usize) {
+    wander(h, seed, steps, Mix::Everything).await;
+}
+
+/// As [`walk`], mostly about runs.
+pub async fn walk_of_runs(h: &mut dyn Harness, seed: u64, steps: usize) {
+    wander(h, seed, steps, Mix::Runs).await;
+}
+
+async fn wander(h: &mut dyn Harness, seed: u64, steps: usize, mix: Mix) {
     let model = oracle(h.clock(), h.store().capabilities(), seed);
     let mut random = Random::new(seed);
     let mut pairs = Pairs::default();
+    let mut feeds = Feeds::default();
     let mut time = Time::new(h.clock());
     for step in 0..steps {
         time.step(&mut random);
@@ -47,17 +74,33 @@ pub async fn walk(h: &mut dyn Harness, seed: u64, steps: usize) {
             time.leave_the_past();
             h.reopen().await;
         }
-        let operation = Chooser::new(&model, h.clock(), &mut random).await.operation();
+        let operation = Chooser::new(&model, h.clock(), &mut random).await.operation(mix);
         let at = format!("seed {seed}, step {step}");
         compare(&model, &*h.store(), &operation, &mut pairs, &at).await;
-        // A task registers a repository without naming it: its number is paired here.
-        let repos = Operation::ListRepos(Start { limit: PageLimit::MAX, cursor: None });
-        compare(&model, &*h.store(), &repos, &mut pairs, &at).await;
+        for unnamed in what_is_not_named() {
+            compare(&model, &*h.store(), &unnamed, &mut pairs, &at).await;
+        }
+        let changes = match operation {
+            Operation::Runs(RunOperation::Restore(_)) => Changes::Free,
+            _ => Changes::Compared,
+        };
+        let told = feeds.agree(&*model, &*h.store(), &mut pairs, changes).await;
+        if let Err(difference) = told {
+            panic!("{at}: {difference}\n{operation:#?}");
+        }
     }
     for operation in everything(&model).await {
         let at = format!("seed {seed}, the end");
         compare(&model, &*h.store(), &operation, &mut pairs, &at).await;
     }
+}
+
+/// What gets a number or an id without being in the answer is paired here: the repository that a
+/// task registers, the run that carries a callback.
+fn what_is_not_named() -> [Operation; 2] {
+    let start = || Start { limit: PageLimit::MAX, cursor: None };
+    let runs = RunOperation::List(RunFilter::default(), start());
+    [Operation::ListRepos(start()), Operation::Runs(runs)]
 }
 
 /// Moves the clock. A store that is opened again has forgotten how far its minted ids had come, so
@@ -73,10 +116,17 @@ impl Time {
         Self { clock: clock.clone(), earliest: Timestamp::from_unix_ms(0), latest: clock.now() }
     }
 
-    /// Often not at all, mostly a little forward, sometimes back.
+    /// Often not at all, mostly a little forward, sometimes back; now and then so far forward that
+    /// leases are over, seldom by a day.
     fn step(&mut self, random: &mut Random) {
         let far = i64::try_from(random.below(5_000)).unwrap();
-        self.clock.advance_ms(random.pick(&[0, 0, 1, 1, far, -far]));
+        let ms = match random.below(150) {
+            0 => REQUEST_KEY_MS + 1,
+            1..=10 => random.pick(&JUMPS_MS),
+            _ => 0,
+        };
+        let ms = i64::try_from(ms).unwrap() + random.pick(&[0, 0, 1, 1, far, -far]);
+        self.clock.advance_ms(ms);
         self.clock.set(self.clock.now().max(self.earliest));
         self.latest = self.latest.max(self.clock.now());
     }
@@ -115,6 +165,9 @@ async fn everything(model: &ModelStore) -> Vec<Operation> {
         Operation::ListRuntimes(start()),
         Operation::ListWorkspaces(start()),
         Operation::ListDrafts(start()),
+        Operation::Runs(RunOperation::List(RunFilter::default(), start())),
+        Operation::Runs(RunOperation::ListExecutors(start())),
+        Operation::Runs(RunOperation::ListTokens(start())),
         Operation::KvList("user".to_owned(), start()),
         Operation::KvList("repo".to_owned(), start()),
     ];
@@ -122,7 +175,9 @@ async fn everything(model: &ModelStore) -> Vec<Operation> {
     for session in sessions.unwrap().items {
         let query = EventQuery { limit: PageLimit::MAX, ..EventQuery::default() };
         operations.push(Operation::Events(session.id.clone(), query));
-        operations.push(Operation::SessionRuns(session.id));
+        let runs = RunOperation::OfSession(session.id.clone());
+        operations.push(Operation::Runs(runs));
+        operations.push(Operation::Runs(RunOperation::Callbacks(session.id)));
     }
     let agents = model.list_agents(AgentFilter::default(), all()).await;
     for agent in agents.unwrap().items {

@@ -1,5 +1,6 @@
 //! Foreign formats into any [`Store`]: a file per format, which turns what another program left
-//! into model values and gives them to the contract's `import_agent`.
+//! into model values and gives them to the contract: agents to `import_agent`, sessions that belong
+//! to none to `restore_session`.
 //!
 //! What every format keeps to: nothing is lost in silence. What cannot be read is kept as raw text,
 //! counted and named; one bad record costs one record, one bad agent costs one agent. A second
@@ -8,8 +9,10 @@
 #![warn(missing_docs)]
 
 mod agent;
+mod coordinator;
 mod daycare;
 mod daycare_db;
+mod foreign_db;
 mod lines;
 mod raw_object;
 mod report;
@@ -24,6 +27,7 @@ use ah_store::{Store, StoreError};
 
 use writer::Bounds;
 
+pub use coordinator::{CoordinatorReport, RunCounts, SessionReport};
 pub use report::{AgentReport, Counts, ImportReport, Outcome, RecordCounts, Remark};
 
 /// How to import.
@@ -31,7 +35,7 @@ pub use report::{AgentReport, Counts, ImportReport, Outcome, RecordCounts, Remar
 pub struct ImportOptions {
     /// Only says what an import would do.
     pub dry_run: bool,
-    /// The program that the agents are instances of.
+    /// The program that the agents are instances of, or that held sessions that do not say it.
     pub kind: AgentKindRef,
     /// The time of what has none.
     pub now: Timestamp,
@@ -42,12 +46,12 @@ pub struct ImportOptions {
 pub enum Progress<'a> {
     /// What there is to read.
     Found {
-        /// Agents.
+        /// Agents; sessions where a format has no agents.
         agents: u64,
         /// Their bytes.
         bytes: u64,
     },
-    /// An agent is done.
+    /// An agent is done; a session where a format has no agents.
     Agent {
         /// Its id in the other store.
         name: &'a str,
@@ -89,6 +93,14 @@ pub enum ImportError {
         /// What is missing or wrong.
         reason: String,
     },
+    /// Give another file.
+    #[error("{} is not a database of the Agent Coordinator: {reason}", path.display())]
+    NotCoordinatorDatabase {
+        /// What was given.
+        path: PathBuf,
+        /// What is missing or wrong, and what was expected.
+        reason: String,
+    },
     /// Look after the store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -113,4 +125,15 @@ pub async fn import_daycare_db(
     progress: &mut (dyn FnMut(Progress<'_>) + Send),
 ) -> Result<ImportReport, ImportError> {
     daycare_db::import(store, file, options, Bounds::default(), progress).await
+}
+
+/// Imports the sessions, events and runs of an Agent Coordinator's database, a SQLite file of any
+/// age.
+pub async fn import_coordinator(
+    store: &dyn Store,
+    file: &Path,
+    options: &ImportOptions,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<CoordinatorReport, ImportError> {
+    coordinator::import(store, file, options, progress).await
 }

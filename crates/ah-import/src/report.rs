@@ -4,7 +4,7 @@ use ah_model::{AgentId, AgentImported};
 use serde::Serialize;
 
 /// Most remarks of one agent; more are counted.
-const REMARKS_MAX: usize = 100;
+pub(crate) const REMARKS_MAX: usize = 100;
 
 /// What an import did, or would do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -65,7 +65,7 @@ pub struct RecordCounts {
 }
 
 impl Counts {
-    fn add(&mut self, outcome: Outcome) {
+    pub(crate) fn add(&mut self, outcome: Outcome) {
         self.found += 1;
         match outcome {
             Outcome::Imported => self.imported += 1,
@@ -78,7 +78,7 @@ impl Counts {
 }
 
 impl RecordCounts {
-    fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.imported += other.imported;
         self.present += other.present;
         self.kept_raw += other.kept_raw;
@@ -194,7 +194,7 @@ impl Given {
         (self.agent_id, self.name) = (next.agent_id, next.name);
     }
 
-    fn outcome(&self, changed: bool) -> Outcome {
+    pub(crate) fn outcome(&self, changed: bool) -> Outcome {
         match self.created {
             true => Outcome::Imported,
             false if changed || self.sessions > 0 || self.events > 0 => Outcome::Updated,

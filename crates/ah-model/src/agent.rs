@@ -28,6 +28,7 @@ pub const OPERATOR: &str = "operator";
 
 /// Whether an agent takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Lifecycle {
     /// Loaded at start with its history.
@@ -70,33 +71,43 @@ impl fmt::Display for Lifecycle {
 
 /// An agent to create, with its first session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewAgent {
     /// Its id; minted when absent.
     #[serde(default)]
     pub id: Option<AgentId>,
     /// What people call it.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1, max = AGENT_NAME_BYTES_MAX), pattern("^[A-Za-z0-9][A-Za-z0-9._-]*$"))
+    )]
     pub name: String,
     /// What sort of identity it is.
     #[serde(rename = "type")]
     pub agent_type: AgentType,
     /// Who it is, by its type; a plain one when absent.
+    #[cfg_attr(feature = "schema", schemars(extend("type" = ["object", "null"])))]
     #[serde(default)]
     pub descriptor: Option<RawJson>,
     /// What it may do; an object.
     #[serde(default = "RawJson::empty_object")]
+    #[cfg_attr(feature = "schema", schemars(extend("type" = "object")))]
     pub permissions: RawJson,
     /// What its last answer cost; `null` when nothing is known.
     #[serde(default = "RawJson::null")]
     pub tokens: RawJson,
     /// What it cost so far, as its program counts; an object.
     #[serde(default = "RawJson::empty_object")]
+    #[cfg_attr(feature = "schema", schemars(extend("type" = "object")))]
     pub stats: RawJson,
     /// What else is known of it; an object.
     #[serde(default = "RawJson::empty_object")]
+    #[cfg_attr(feature = "schema", schemars(extend("type" = "object")))]
     pub metadata: RawJson,
     /// The model it runs on.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(length(max = SHORT_TEXT_BYTES_MAX)))]
     pub model: Option<String>,
     /// Where it came from.
     #[serde(default)]
@@ -181,6 +192,7 @@ fn check_json(field: &'static str, json: &RawJson) -> Result<(), Invalid> {
 
 /// An agent the store keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Agent {
     /// Its id.
@@ -376,6 +388,7 @@ impl Agent {
 
 /// What of an agent to change; absent parts stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentUpdate {
     /// Who it is.
@@ -384,6 +397,7 @@ pub struct AgentUpdate {
         deserialize_with = "crate::json::given",
         skip_serializing_if = "Option::is_none"
     )]
+    #[cfg_attr(feature = "schema", schemars(extend("type" = "object")))]
     pub descriptor: Option<RawJson>,
     /// What it may do.
     #[serde(
@@ -391,6 +405,7 @@ pub struct AgentUpdate {
         deserialize_with = "crate::json::given",
         skip_serializing_if = "Option::is_none"
     )]
+    #[cfg_attr(feature = "schema", schemars(extend("type" = "object")))]
     pub permissions: Option<RawJson>,
     /// What its last answer cost; `null` forgets it.
     #[serde(
@@ -405,6 +420,7 @@ pub struct AgentUpdate {
         deserialize_with = "crate::json::given",
         skip_serializing_if = "Option::is_none"
     )]
+    #[cfg_attr(feature = "schema", schemars(extend("type" = "object")))]
     pub stats: Option<RawJson>,
     /// What else is known.
     #[serde(
@@ -412,9 +428,11 @@ pub struct AgentUpdate {
         deserialize_with = "crate::json::given",
         skip_serializing_if = "Option::is_none"
     )]
+    #[cfg_attr(feature = "schema", schemars(extend("type" = "object")))]
     pub metadata: Option<RawJson>,
     /// The model; an empty one forgets it.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(length(max = SHORT_TEXT_BYTES_MAX)))]
     pub model: Option<String>,
     /// Only if the agent is at this revision.
     #[serde(default)]
@@ -444,6 +462,7 @@ impl AgentUpdate {
 
 /// Why a session of an agent began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Cause {
     /// The agent was created.
@@ -481,6 +500,7 @@ impl FromStr for Cause {
 
 /// The place of a session in an agent's life.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Membership {
     /// The agent.
@@ -493,6 +513,7 @@ pub struct Membership {
 
 /// A new session for an agent that lives on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Renewal {
     /// Why, and what the new session begins with.
@@ -502,6 +523,7 @@ pub struct Renewal {
     pub session_id: Option<SessionId>,
     /// The inference provider's id of the new conversation.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(length(max = SHORT_TEXT_BYTES_MAX)))]
     pub inference_session_id: Option<String>,
     /// Only if this session is the active one.
     #[serde(default)]
@@ -513,6 +535,7 @@ pub struct Renewal {
 
 /// How a new session of an agent begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Beginning {
     /// With nothing but, perhaps, a message that says why.
@@ -523,6 +546,10 @@ pub enum Beginning {
     /// With a summary of what was said.
     Compaction {
         /// The first thing in the new context.
+        #[cfg_attr(
+            feature = "schema",
+            schemars(length(min = 1, max = PROMPT_BYTES_MAX), pattern(r"\S"))
+        )]
         summary: String,
     },
     /// With the log of one of its sessions up to a point.
@@ -613,9 +640,17 @@ impl AgentFilter {
 
 /// An agent with its history from another store; see the contract's `import_agent`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentImport {
     /// Who it is; its origin must be given.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(extend(
+            "properties" = { "origin": { "type": "object" } },
+            "required" = ["origin"]
+        ))
+    )]
     pub agent: NewAgent,
     /// Whether it takes part.
     pub lifecycle: Lifecycle,
@@ -624,14 +659,20 @@ pub struct AgentImport {
     /// When it last changed there.
     pub updated_at: Timestamp,
     /// Its sessions, oldest first; the last is the one that goes on.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub sessions: Vec<SessionImport>,
 }
 
 /// A session of an imported agent, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionImport {
     /// Its id in the other store; the source is the agent's.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1, max = crate::limits::INDEXED_TEXT_BYTES_MAX), pattern(r"\S"))
+    )]
     pub external_id: String,
     /// Why it began.
     pub cause: Cause,
@@ -707,6 +748,7 @@ impl SessionImport {
 
 /// What an import of an agent did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AgentImported {
     /// The agent.

@@ -12,16 +12,26 @@ const LATEST: &str = "latest";
 
 /// A kind by name, as people type it: `NAME` or `NAME@VERSION`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentKindRef {
     /// The program: `claude-code`, `codex`.
     #[serde(rename = "type")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1, max = PART_BYTES_MAX), pattern("^[A-Za-z0-9._+-]+$"))
+    )]
     pub name: String,
     /// `latest` or a version of the program's own.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1, max = PART_BYTES_MAX), pattern("^[A-Za-z0-9._+-]+$"))
+    )]
     pub version: String,
 }
 
 /// A kind the store knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "Flat", into = "Flat")]
 pub struct AgentKind {
     /// The store's number for it.
@@ -34,6 +44,7 @@ pub struct AgentKind {
 
 /// A kind on the wire. Raw JSON cannot be read through serde's own flattening.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Flat {
     id: i64,
     #[serde(rename = "type")]

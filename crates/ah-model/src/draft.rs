@@ -10,14 +10,25 @@ const MODELS_MAX: usize = 32;
 
 /// What a person has written so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DraftFields {
     /// The prompt so far.
+    #[cfg_attr(feature = "schema", schemars(length(max = PROMPT_BYTES_MAX)))]
     pub description: String,
     /// Repository path or URL.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1, max = SHORT_TEXT_BYTES_MAX), pattern(r"\S"))
+    )]
     pub repository: String,
     /// The branch to work on.
+    #[cfg_attr(feature = "schema", schemars(length(max = SHORT_TEXT_BYTES_MAX)))]
     pub branch: Option<String>,
     /// The agent kinds chosen, `NAME[@VERSION]` each.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(max = MODELS_MAX), inner(pattern("^[A-Za-z0-9._+-]{1,64}(@[A-Za-z0-9._+-]{1,64})?$")))
+    )]
     pub models: Vec<String>,
 }
 
@@ -37,6 +48,7 @@ impl DraftFields {
 
 /// A kept draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Draft {
     /// Its id.

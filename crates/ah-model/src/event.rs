@@ -14,6 +14,7 @@ use crate::{Invalid, PageLimit, RawJson, SessionId, Timestamp};
 
 /// One record of a session's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
     /// The session it belongs to.
@@ -34,16 +35,25 @@ pub struct Event {
 
 /// An event to append.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewEvent {
     /// What it is.
     #[serde(rename = "type")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1, max = EVENT_TYPE_BYTES_MAX), pattern(r"\S"))
+    )]
     pub kind: String,
     /// Its payload; `null` when absent.
     #[serde(default = "RawJson::null")]
     pub data: RawJson,
     /// A key unique in the session: the same key again is a success that changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1, max = DEDUP_KEY_BYTES_MAX), pattern(r"\S"))
+    )]
     pub dedup_key: Option<String>,
     /// When it happened; the time of the append when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,6 +98,7 @@ impl NewEvent {
 
 /// What an append did. Its answer is given only after the events are durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Appended {
     /// The session.

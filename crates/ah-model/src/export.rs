@@ -15,6 +15,7 @@ pub const EXPORT_VERSION: u32 = 1;
 
 /// The first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExportHeader {
     /// [`EXPORT_FORMAT`].
     pub format: String,
@@ -49,6 +50,7 @@ impl ExportHeader {
 
 /// A line between header and footer: an event without its session, which the header names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExportedEvent {
     /// Its number, one more than that of the line before.
@@ -81,6 +83,7 @@ impl From<ExportedEvent> for NewEvent {
 
 /// The last line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExportFooter {
     /// How many event lines there are.

@@ -107,6 +107,10 @@ text_id!(
     /// Joins the tasks that one request started.
     BatchId, "batch id"
 );
+text_id!(
+    /// Names a token; not secret.
+    TokenId, "token id"
+);
 
 #[cfg(test)]
 mod tests {

@@ -10,12 +10,22 @@ const SCOPE_BYTES_MAX: usize = 128;
 
 /// One pair.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KvEntry {
     /// `user`, `repo`, `repo-user`, `system` or any other name.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1, max = SCOPE_BYTES_MAX), pattern(r"\S"))
+    )]
     pub scope: String,
     /// The key, unique in its scope.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1, max = KV_KEY_BYTES_MAX), pattern(r"\S"))
+    )]
     pub key: String,
     /// The text kept under it.
+    #[cfg_attr(feature = "schema", schemars(length(max = KV_VALUE_BYTES_MAX)))]
     pub value: String,
 }
 

@@ -11,6 +11,8 @@ use crate::text::check_filled;
 
 /// Sorted, unique by key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("maxProperties" = LABELS_MAX)))]
 #[serde(transparent)]
 pub struct Labels(pub BTreeMap<String, String>);
 

@@ -6,12 +6,15 @@
 
 mod agent;
 mod agent_kind;
+mod callback;
 mod context;
 mod cursor;
 mod descriptor;
 mod draft;
 mod event;
+mod executor;
 mod export;
+mod feed;
 mod hex;
 mod id;
 mod invalid;
@@ -24,12 +27,16 @@ mod query;
 mod record;
 mod repair;
 mod repo;
+mod request_key;
 mod run;
 mod runtime;
+#[cfg(feature = "schema")]
+mod schema;
 mod session;
 mod task;
 mod text;
 mod time;
+mod token;
 mod usage;
 mod workspace;
 
@@ -38,6 +45,7 @@ pub use agent::{
     Lifecycle, Membership, NewAgent, OPERATOR, RETIRED, Renewal, SessionImport,
 };
 pub use agent_kind::{AgentKind, AgentKindRef};
+pub use callback::Callback;
 pub use context::{
     Context, ContextMessage, ContextPart, ContextReason, OpenRlm, PendingCall, ResumePoint, Role,
     Window, context,
@@ -49,12 +57,14 @@ pub use descriptor::{
 };
 pub use draft::{Draft, DraftFields};
 pub use event::{Appended, Event, EventQuery, NewEvent, Order};
+pub use executor::{Demands, Executor, ExecutorId, NewExecutor, Offer};
 pub use export::{
     EXPORT_FORMAT, EXPORT_VERSION, ExportDigest, ExportError, ExportFooter, ExportHeader,
     ExportLine, ExportedEvent, parse_export_line,
 };
+pub use feed::{Change, ChangeKind, FeedCursor, FeedEntry, Happening};
 pub use hex::{from_hex, to_hex};
-pub use id::{AgentId, BatchId, DraftId, RunId, SessionId};
+pub use id::{AgentId, BatchId, DraftId, RunId, SessionId, TokenId};
 pub use invalid::Invalid;
 pub use json::{JsonMember, JsonObject, JsonSlice, RawJson};
 pub use kv::{KvEntry, check_kv, check_scope};
@@ -64,14 +74,19 @@ pub use query::{Query, QueryPairs};
 pub use record::{JsonText, Record, ToolCall};
 pub use repair::repairs;
 pub use repo::{NewRepo, Repo, Vcs};
-pub use run::{NewRun, Run, RunKind, RunStatus};
+pub use request_key::RequestKey;
+pub use run::{
+    Due, ExecutionMode, LOST, Lease, NewRun, Run, RunClaim, RunEnd, RunFilter, RunKind, RunOutcome,
+    RunStatus, Swept, check_lease_ms,
+};
 pub use runtime::{Runtime, RuntimeSpec, RuntimeType};
 pub use session::{
     Exit, Fork, NewSession, Origin, Session, SessionDetails, SessionFilter, SessionStatus,
-    StatusChange,
+    SessionUpdate, StatusChange,
 };
 pub use task::{Delivery, NewTask, Task, TaskBatch, TaskFilter};
 pub use text::check_text;
 pub use time::Timestamp;
+pub use token::{Credentials, NewToken, Token, TokenHash, TokenRole, TokenSecret};
 pub use usage::Usage;
 pub use workspace::Workspace;

@@ -56,3 +56,35 @@ pub const FORK_DEPTH_MAX: usize = 1_000;
 pub const MESSAGE_PARTS_MAX: usize = 1_000;
 /// Most parts of all messages of a context that are told apart.
 pub const CONTEXT_PARTS_MAX: usize = 200_000;
+/// Longest id of an executor.
+pub const EXECUTOR_ID_BYTES_MAX: usize = 512;
+/// Longest of what an executor says of itself.
+pub const EXECUTOR_JSON_BYTES_MAX: usize = 1024 * 1024;
+/// Most tags of an executor or of a run's demands.
+pub const TAGS_MAX: usize = 64;
+/// Shortest lease of a run.
+pub const LEASE_MS_MIN: u64 = 1_000;
+/// Longest lease of a run.
+pub const LEASE_MS_MAX: u64 = 60 * 60 * 1_000;
+/// How often a run is taken and lost before it fails for good.
+pub const RUN_CLAIMS_MAX: u64 = 20;
+/// Longest time that a run may wait to be taken: 30 days.
+pub const RUN_TIMEOUT_MS_MAX: u64 = 30 * 24 * 60 * 60 * 1_000;
+/// Longest result of a run.
+pub const RUN_RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Longest text of one result that a parent is shown.
+pub const CALLBACK_TEXT_BYTES_MAX: usize = 64 * 1024;
+/// Most callbacks that one run of the parent carries.
+pub const CALLBACKS_AT_ONCE: usize = 32;
+/// How often a callback is given to a run that never begins, before it waits for a person.
+pub const CALLBACK_ATTEMPTS_MAX: u64 = 5;
+/// A holder that was asked to stop is asked again after so long.
+pub const STOP_AGAIN_MS: u64 = 10_000;
+/// Uses of tokens and signs of executors are noted no more often than this.
+pub const SEEN_EVERY_MS: u64 = 5_000;
+/// Most runs that one sweep ends or queues again.
+pub const SWEEP_MAX: usize = 256;
+/// Longest key of a request.
+pub const REQUEST_KEY_BYTES_MAX: usize = 512;
+/// How long the answer to a keyed request is kept: a day.
+pub const REQUEST_KEY_MS: u64 = 24 * 60 * 60 * 1_000;

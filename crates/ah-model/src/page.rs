@@ -49,6 +49,7 @@ pub struct PageRequest {
 
 /// Some items of a list and where to go on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "{T}Page"))]
 #[serde(rename_all = "camelCase")]
 pub struct Page<T> {
     /// The items, in the list's order.

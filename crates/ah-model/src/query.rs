@@ -5,8 +5,8 @@
 use std::str::FromStr;
 
 use crate::{
-    AgentFilter, Cursor, EventQuery, Invalid, Labels, Order, PageLimit, PageRequest, SessionFilter,
-    TaskFilter,
+    AgentFilter, Cursor, EventQuery, Invalid, Labels, Order, PageLimit, PageRequest, RunFilter,
+    SessionFilter, TaskFilter,
 };
 
 /// The parts of a query, in order.
@@ -136,6 +136,24 @@ impl Query for TaskFilter {
     }
 }
 
+impl Query for RunFilter {
+    fn to_query(&self) -> QueryPairs {
+        let mut pairs = Vec::new();
+        self.statuses.iter().for_each(|status| push(&mut pairs, "status", status));
+        push_some(&mut pairs, "sessionId", self.session_id.as_ref());
+        push_some(&mut pairs, "executorId", self.executor_id.as_ref());
+        pairs
+    }
+
+    fn from_query(pairs: &[(String, String)]) -> Result<Self, Invalid> {
+        Ok(Self {
+            statuses: all(pairs, "status").map(str::parse).collect::<Result<_, _>>()?,
+            session_id: parsed(pairs, "sessionId")?,
+            executor_id: parsed(pairs, "executorId")?,
+        })
+    }
+}
+
 impl Query for Order {
     fn to_query(&self) -> QueryPairs {
         let word = match self {
@@ -212,6 +230,11 @@ mod tests {
         });
         let batch_id = Some("b".parse().unwrap());
         comes_back(&TaskFilter { batch_id, session_id: Some("s".parse().unwrap()) });
+        comes_back(&RunFilter {
+            statuses: vec![crate::RunStatus::Pending, crate::RunStatus::Failed],
+            session_id: Some("s".parse().unwrap()),
+            executor_id: Some("spiffe://x/y".parse().unwrap()),
+        });
         comes_back(&EventQuery {
             after: 3,
             up_to: Some(u64::MAX),

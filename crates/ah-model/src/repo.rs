@@ -14,6 +14,7 @@ use crate::{Invalid, Timestamp};
 
 /// The version control systems that are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Vcs {
     /// Git.
@@ -72,15 +73,26 @@ impl fmt::Display for Vcs {
 
 /// A repository as it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(extend("anyOf" = [
+        { "properties": { "rootPath": { "type": "string" } }, "required": ["rootPath"] },
+        { "properties": { "remoteUrl": { "type": "string" } }, "required": ["remoteUrl"] },
+    ]))
+)]
 #[serde(rename_all = "camelCase")]
 pub struct NewRepo {
     /// Its version control system.
     pub vcs: Vcs,
     /// Absolute path of its root on this machine.
+    #[cfg_attr(feature = "schema", schemars(length(max = INDEXED_TEXT_BYTES_MAX)))]
     pub root_path: Option<String>,
     /// Where it was cloned from.
+    #[cfg_attr(feature = "schema", schemars(length(max = INDEXED_TEXT_BYTES_MAX)))]
     pub remote_url: Option<String>,
     /// The branch work starts from.
+    #[cfg_attr(feature = "schema", schemars(length(max = SHORT_TEXT_BYTES_MAX)))]
     pub default_branch: Option<String>,
 }
 
@@ -98,6 +110,7 @@ impl NewRepo {
 
 /// A repository the store knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Repo {
     /// The store's number for it.

@@ -11,6 +11,7 @@ use crate::{Invalid, RawJson};
 
 /// The kinds of runtime.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RuntimeType {
     /// On the machine itself.
@@ -24,6 +25,14 @@ pub enum RuntimeType {
 
 /// A runtime by what it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(extend("anyOf" = [
+        { "properties": { "type": { "const": "devcontainer" } } },
+        { "properties": { "devcontainerPath": { "type": "null" } } },
+    ]))
+)]
 #[serde(rename_all = "camelCase")]
 pub struct RuntimeSpec {
     /// Its type.
@@ -47,6 +56,7 @@ impl RuntimeSpec {
 
 /// A runtime the store knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "Flat", into = "Flat")]
 pub struct Runtime {
     /// The store's number for it.
@@ -59,6 +69,7 @@ pub struct Runtime {
 
 /// A runtime on the wire. Raw JSON cannot be read through serde's own flattening.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 struct Flat {
     id: i64,

@@ -11,12 +11,13 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{INDEXED_TEXT_BYTES_MAX, SHORT_TEXT_BYTES_MAX};
 use crate::text::{check_filled, check_optional};
 use crate::{
-    AgentKindRef, IMPORTED, Invalid, Labels, Membership, NewRepo, RuntimeSpec, SessionId,
-    SessionImport, Timestamp, Usage, check_text,
+    AgentKindRef, IMPORTED, Invalid, Labels, Membership, NewRepo, RunEnd, RunKind, RuntimeSpec,
+    SessionId, SessionImport, Timestamp, Usage, check_text,
 };
 
 /// Where a session stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum SessionStatus {
     /// Recorded, not started.
@@ -106,6 +107,7 @@ impl fmt::Display for SessionStatus {
 
 /// How a session ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Exit {
     /// Exit code of the agent's process.
@@ -113,11 +115,13 @@ pub struct Exit {
     /// The signal that ended it.
     pub signal: Option<i64>,
     /// Why, in words.
+    #[cfg_attr(feature = "schema", schemars(length(max = SHORT_TEXT_BYTES_MAX)))]
     pub reason: Option<String>,
 }
 
 /// A requested change of status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StatusChange {
     /// The status wanted.
@@ -138,13 +142,68 @@ impl StatusChange {
     }
 }
 
+/// What a program that works on a session says of it; what is absent stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "each field is the column of the same name")]
+pub struct SessionUpdate {
+    pub project_dir: Option<String>,
+    pub hostname: Option<String>,
+    pub executor_session_id: Option<String>,
+    pub executor_profile: Option<String>,
+    pub executor_type: Option<String>,
+    pub inference_session_id: Option<String>,
+    pub log_path: Option<String>,
+    pub workspace_path: Option<String>,
+    pub pid_agent: Option<i64>,
+    pub agent: Option<AgentKindRef>,
+    pub last_resumed_at: Option<Timestamp>,
+}
+
+impl SessionUpdate {
+    /// Refuses any part that breaks its own rule.
+    pub fn check(&self) -> Result<(), Invalid> {
+        let mut details = SessionDetails::default();
+        self.apply(&mut details);
+        details.check()?;
+        self.agent.as_ref().map_or(Ok(()), AgentKindRef::check)
+    }
+
+    fn apply(&self, details: &mut SessionDetails) {
+        let set = |from: &Option<String>, to: &mut Option<String>| {
+            if from.is_some() {
+                to.clone_from(from);
+            }
+        };
+        set(&self.project_dir, &mut details.project_dir);
+        set(&self.hostname, &mut details.hostname);
+        set(&self.executor_session_id, &mut details.executor_session_id);
+        set(&self.executor_profile, &mut details.executor_profile);
+        set(&self.executor_type, &mut details.executor_type);
+        set(&self.inference_session_id, &mut details.inference_session_id);
+        set(&self.log_path, &mut details.log_path);
+        set(&self.workspace_path, &mut details.workspace_path);
+        details.pid_agent = self.pid_agent.or(details.pid_agent);
+    }
+}
+
 /// Where an imported or hooked session came from; unique together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Origin {
     /// The tool or store it came from.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1, max = INDEXED_TEXT_BYTES_MAX), pattern(r"\S"))
+    )]
     pub source: String,
     /// Its id there.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1, max = INDEXED_TEXT_BYTES_MAX), pattern(r"\S"))
+    )]
     pub external_id: String,
 }
 
@@ -158,6 +217,7 @@ impl Origin {
 
 /// The point of another session's log that this one goes on from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Fork {
     /// The session forked from.
@@ -168,6 +228,7 @@ pub struct Fork {
 
 /// What is known of the machine and program around a session; all of it optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 #[expect(missing_docs, reason = "each field is the column of the same name")]
 pub struct SessionDetails {
@@ -214,6 +275,7 @@ impl SessionDetails {
 
 /// A session to create; the repository, kind and runtime are registered with it if new.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewSession {
     /// Its id; minted when absent.
@@ -231,6 +293,7 @@ pub struct NewSession {
     pub workspace: Option<String>,
     /// What to call it in lists.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(length(max = SHORT_TEXT_BYTES_MAX)))]
     pub title: Option<String>,
     /// Labels to find it by.
     #[serde(default)]
@@ -278,6 +341,7 @@ impl NewSession {
 
 /// A session the store keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
     /// Its id.
@@ -314,6 +378,7 @@ pub struct Session {
     #[serde(flatten)]
     pub details: SessionDetails,
     /// The seq of its newest event; 0 when it has none.
+    #[cfg_attr(feature = "schema", schemars(range(max = i64::MAX)))]
     pub last_seq: u64,
     /// Token totals.
     pub usage: Usage,
@@ -376,6 +441,91 @@ impl Session {
         self.status = change.to;
         self.touch(now);
         Ok(())
+    }
+
+    /// Takes in what a program says of it.
+    pub fn update(&mut self, update: &SessionUpdate, now: Timestamp) {
+        update.apply(&mut self.details);
+        if let Some(agent) = &update.agent {
+            self.agent = agent.clone();
+        }
+        self.last_resumed_at = update.last_resumed_at.or(self.last_resumed_at);
+        self.touch(now);
+    }
+
+    /// Refuses a run that does not fit: a session is started once, and resumed only by one at a
+    /// time.
+    pub fn check_run(&self, kind: RunKind) -> Result<(), String> {
+        let fits = match kind {
+            RunKind::Start => self.status == SessionStatus::Created,
+            RunKind::Resume => {
+                !matches!(self.status, SessionStatus::Running | SessionStatus::Stopping)
+            }
+        };
+        let doing = match kind {
+            RunKind::Start => "started",
+            RunKind::Resume => "resumed",
+        };
+        if fits { Ok(()) } else { Err(format!("is {} and cannot be {doing}", self.status)) }
+    }
+
+    /// Follows a run of it that began at `now`. The only way back for a session that has ended.
+    pub fn run_started(&mut self, kind: RunKind, now: Timestamp) {
+        match self.status {
+            SessionStatus::Created => {
+                self.status = SessionStatus::Running;
+                self.started_at = now;
+            }
+            SessionStatus::Running | SessionStatus::Stopping => {}
+            SessionStatus::Idle
+            | SessionStatus::Succeeded
+            | SessionStatus::Failed
+            | SessionStatus::Cancelled => {
+                self.status = SessionStatus::Running;
+                self.ended_at = None;
+                self.exit = Exit::default();
+            }
+        }
+        if kind == RunKind::Resume {
+            self.last_resumed_at = Some(now);
+        }
+        self.touch(now);
+    }
+
+    /// Follows a run of it that ended: one that has ended by somebody else's word stays so.
+    pub fn run_ended(&mut self, end: &RunEnd, now: Timestamp) {
+        let mut to = end.session_status();
+        if self.status == SessionStatus::Created && !self.status.can_become(to) {
+            self.status = SessionStatus::Running;
+        }
+        if self.status == SessionStatus::Stopping && to == SessionStatus::Idle {
+            to = SessionStatus::Cancelled;
+        }
+        let exit = if to.is_finished() { end.session_exit() } else { Exit::default() };
+        // A refusal means that it has ended, or is idle already: nothing is left to say.
+        let _ = self.transition(StatusChange { to, exit }, now);
+    }
+
+    /// Asks it to stop at `now`. One that a run executes (`at_work`), or that runs by itself, is
+    /// stopping until its end is reported; any other is cancelled at once. Asking again is no
+    /// change; one that has ended refuses.
+    pub fn stop(&mut self, at_work: bool, now: Timestamp) -> Result<(), String> {
+        let to = match self.status {
+            SessionStatus::Created if at_work => return Ok(()),
+            SessionStatus::Created => SessionStatus::Cancelled,
+            SessionStatus::Idle if !at_work => SessionStatus::Cancelled,
+            SessionStatus::Idle | SessionStatus::Running => SessionStatus::Stopping,
+            SessionStatus::Stopping => return Ok(()),
+            SessionStatus::Succeeded | SessionStatus::Failed | SessionStatus::Cancelled
+                if at_work =>
+            {
+                return Ok(());
+            }
+            SessionStatus::Succeeded | SessionStatus::Failed | SessionStatus::Cancelled => {
+                return Err(format!("is {} and cannot be stopped", self.status));
+            }
+        };
+        self.transition(StatusChange { to, exit: Exit::default() }, now)
     }
 
     /// Notes that something happened at `now`; a clock that went back changes nothing.

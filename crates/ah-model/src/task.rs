@@ -16,6 +16,7 @@ const TITLE_CHARS_MAX: usize = 80;
 
 /// How the result should come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Delivery {
     /// As a pull request.
@@ -58,14 +59,21 @@ impl fmt::Display for Delivery {
 
 /// A request to be recorded: a task, a `created` session and a pending run per agent and instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewTask {
     /// What is asked for.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1, max = PROMPT_BYTES_MAX), pattern(r"\S"))
+    )]
     pub prompt: String,
     /// The agent kinds that shall do it.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = TASK_INSTANCES_MAX)))]
     pub agents: Vec<AgentKindRef>,
     /// How many sessions of each kind.
     #[serde(default = "one")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = TASK_INSTANCES_MAX)))]
     pub instances: u32,
     /// Where the work is.
     pub repo: NewRepo,
@@ -77,6 +85,7 @@ pub struct NewTask {
     pub workspace: Option<String>,
     /// The branch to work on.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(length(max = SHORT_TEXT_BYTES_MAX)))]
     pub branch: Option<String>,
     /// How the result should come back.
     #[serde(default)]
@@ -154,6 +163,7 @@ impl NewTask {
 
 /// A task the store keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Task {
     /// The store's number for it; absent in exports.
@@ -192,6 +202,7 @@ impl Task {
 
 /// What one request recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TaskBatch {
     /// The request: what joins its tasks.

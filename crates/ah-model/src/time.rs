@@ -37,6 +37,12 @@ impl Timestamp {
         self.to_string().replace([':', '.'], "-")
     }
 
+    /// So many milliseconds later.
+    #[must_use]
+    pub fn plus_ms(self, ms: u64) -> Self {
+        self.minus_ms(i64::try_from(ms).unwrap_or(i64::MAX).saturating_neg())
+    }
+
     /// This time less `ms` milliseconds.
     #[must_use]
     pub fn minus_ms(self, ms: i64) -> Self {

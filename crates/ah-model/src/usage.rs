@@ -4,23 +4,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Invalid, JsonSlice, RawJson};
 
+/// The most tokens of a kind that are counted: the sum of two fits any store.
+const TOKENS_MAX: u64 = i64::MAX as u64 / 2;
+
 /// Tokens, each kind counted once and apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
     /// Input that was not read from a cache.
+    #[cfg_attr(feature = "schema", schemars(range(max = TOKENS_MAX)))]
     #[serde(alias = "input_tokens")]
     pub input_tokens: u64,
     /// Output without reasoning.
+    #[cfg_attr(feature = "schema", schemars(range(max = TOKENS_MAX)))]
     #[serde(alias = "output_tokens")]
     pub output_tokens: u64,
     /// Input read from a cache.
+    #[cfg_attr(feature = "schema", schemars(range(max = TOKENS_MAX)))]
     #[serde(alias = "cache_read_tokens")]
     pub cache_read_tokens: u64,
     /// Input written to a cache.
+    #[cfg_attr(feature = "schema", schemars(range(max = TOKENS_MAX)))]
     #[serde(alias = "cache_write_tokens")]
     pub cache_write_tokens: u64,
     /// Output spent on reasoning.
+    #[cfg_attr(feature = "schema", schemars(range(max = TOKENS_MAX)))]
     #[serde(alias = "reasoning_tokens")]
     pub reasoning_tokens: u64,
 }
@@ -90,13 +99,12 @@ impl Usage {
     }
 
     fn bounded(self) -> Self {
-        const MAX: u64 = i64::MAX as u64 / 2;
         Self {
-            input_tokens: self.input_tokens.min(MAX),
-            output_tokens: self.output_tokens.min(MAX),
-            cache_read_tokens: self.cache_read_tokens.min(MAX),
-            cache_write_tokens: self.cache_write_tokens.min(MAX),
-            reasoning_tokens: self.reasoning_tokens.min(MAX),
+            input_tokens: self.input_tokens.min(TOKENS_MAX),
+            output_tokens: self.output_tokens.min(TOKENS_MAX),
+            cache_read_tokens: self.cache_read_tokens.min(TOKENS_MAX),
+            cache_write_tokens: self.cache_write_tokens.min(TOKENS_MAX),
+            reasoning_tokens: self.reasoning_tokens.min(TOKENS_MAX),
         }
     }
 }

@@ -10,6 +10,7 @@ const NAME_BYTES_MAX: usize = 128;
 
 /// A named group of sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Workspace {
     /// The store's number for it.

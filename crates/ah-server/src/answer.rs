@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::problem::Failure;
@@ -11,8 +12,10 @@ use crate::problem::Failure;
 pub(crate) type Answer = Result<Response, Failure>;
 
 /// Items that are not paged by a cursor.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "{T}Items")]
 pub(crate) struct Items<T> {
+    /// All of them.
     pub(crate) items: Vec<T>,
 }
 

@@ -17,19 +17,60 @@ use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, Sleep, sleep, sleep_until};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
-use crate::limits::{ACCEPT_PAUSE, CONNECTIONS_MAX, IDLE_MAX, STALL_MAX};
+use crate::limits::{ACCEPT_PAUSE, CONNECTIONS_MAX, HANDSHAKE_MAX, IDLE_MAX, STALL_MAX};
+use crate::tls::Tls;
 
 /// Accepts connections while there is room.
 pub(crate) struct Door {
     listener: TcpListener,
     room: Arc<Semaphore>,
+    tls: Option<TlsAcceptor>,
+    /// Clients that agree on keys; the others do not wait for them.
+    handshakes: JoinSet<Option<(Connection, SocketAddr)>>,
 }
 
 impl Door {
-    pub(crate) fn new(listener: TcpListener) -> Self {
-        Self { listener, room: Arc::new(Semaphore::new(CONNECTIONS_MAX)) }
+    pub(crate) fn new(listener: TcpListener, tls: Option<&Tls>) -> Self {
+        let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        Self { listener, room, tls: tls.map(Tls::acceptor), handshakes: JoinSet::new() }
+    }
+
+    /// The next connection that is ready to be served, if one is now.
+    fn knocked(
+        &mut self,
+        (stream, address, room): (TcpStream, SocketAddr, Option<OwnedSemaphorePermit>),
+    ) -> Option<(Connection, SocketAddr)> {
+        // Answers are written whole; waiting for more only delays them. A stream that refuses works.
+        let _ = stream.set_nodelay(true);
+        let Some(tls) = self.tls.clone() else {
+            return Some((Connection::new(Stream::Plain(stream), room), address));
+        };
+        self.handshakes.spawn(async move {
+            let stream = timeout(HANDSHAKE_MAX, tls.accept(stream)).await.ok()?.ok()?;
+            Some((Connection::new(Stream::Tls(Box::new(stream)), room), address))
+        });
+        None
+    }
+}
+
+/// The next client, once there is room for it.
+async fn knock(
+    listener: &TcpListener,
+    room: &Arc<Semaphore>,
+) -> (TcpStream, SocketAddr, Option<OwnedSemaphorePermit>) {
+    loop {
+        // Nobody closes the semaphore, so there is always a permit in the end.
+        let permit = Arc::clone(room).acquire_owned().await.ok();
+        match listener.accept().await {
+            Ok((stream, address)) => return (stream, address, permit),
+            // A connection that broke before it began, or no descriptors left for now.
+            Err(_) => sleep(ACCEPT_PAUSE).await,
+        }
     }
 }
 
@@ -39,18 +80,60 @@ impl Listener for Door {
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
         loop {
-            // Nobody closes the semaphore, so there is always a permit in the end.
-            let permit = Arc::clone(&self.room).acquire_owned().await.ok();
-            match self.listener.accept().await {
-                Ok((stream, address)) => return (Connection::new(stream, permit), address),
-                // A connection that broke before it began, or no descriptors left for now.
-                Err(_) => sleep(ACCEPT_PAUSE).await,
+            tokio::select! {
+                client = knock(&self.listener, &self.room) => {
+                    if let Some(ready) = self.knocked(client) {
+                        return ready;
+                    }
+                }
+                Some(agreed) = self.handshakes.join_next() => {
+                    // One that did not agree is gone, and its room is free.
+                    if let Ok(Some(ready)) = agreed {
+                        return ready;
+                    }
+                }
             }
         }
     }
 
     fn local_addr(&self) -> Result<SocketAddr> {
         self.listener.local_addr()
+    }
+}
+
+/// What bytes travel through.
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Stream {
+    fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<Result<()>> {
+        match self {
+            Self::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
+            Self::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
+        }
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<Result<usize>> {
+        match self {
+            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+        }
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        match self {
+            Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        match self {
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
     }
 }
 
@@ -107,7 +190,7 @@ impl Drop for UnderWay {
 
 /// A connection that ends by itself.
 pub(crate) struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     activity: Activity,
     idle: Pin<Box<Sleep>>,
     /// Runs while the client takes nothing.
@@ -116,9 +199,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    fn new(stream: TcpStream, room: Option<OwnedSemaphorePermit>) -> Self {
-        // Answers are written whole; waiting for more only delays them. A stream that refuses works.
-        let _ = stream.set_nodelay(true);
+    fn new(stream: Stream, room: Option<OwnedSemaphorePermit>) -> Self {
         let activity = Activity::new();
         let idle = Box::pin(sleep_until(activity.deadline()));
         Self { stream, activity, idle, stalled: None, _room: room }
@@ -143,9 +224,14 @@ impl Connection {
             self.activity.touch();
             return written;
         }
+        self.poll_stalled(cx).map(Err)
+    }
+
+    /// Ready once the client has taken nothing for too long.
+    fn poll_stalled(&mut self, cx: &mut Context<'_>) -> Poll<Error> {
         let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(STALL_MAX)));
         ready!(stalled.as_mut().poll(cx));
-        Poll::Ready(Err(ErrorKind::TimedOut.into()))
+        Poll::Ready(Error::from(ErrorKind::TimedOut))
     }
 }
 
@@ -155,7 +241,7 @@ impl AsyncRead for Connection {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<Result<()>> {
-        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        let read = self.stream.poll_read(cx, buf);
         if read.is_ready() {
             return read;
         }
@@ -169,7 +255,7 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        let written = self.stream.poll_write(cx, &[IoSlice::new(buf)]);
         self.progress(cx, written)
     }
 
@@ -178,19 +264,25 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        let written = self.stream.poll_write(cx, bufs);
         self.progress(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        true
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        let flushed = self.stream.poll_flush(cx);
+        if flushed.is_ready() {
+            // Nothing waits for the client any more. That is no activity: it is also so before.
+            self.stalled = None;
+            return flushed;
+        }
+        self.poll_stalled(cx).map(Err)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        self.stream.poll_shutdown(cx)
     }
 }

@@ -4,6 +4,6 @@ mod body;
 mod path;
 mod query;
 
-pub(crate) use body::{JsonBody, bounded_events, given};
-pub(crate) use path::{PathId, PathNumber};
+pub(crate) use body::{JsonBody, Share, bounded_events, given, read_whole, throw_away};
+pub(crate) use path::{PathId, PathNumber, path_text};
 pub(crate) use query::Pairs;

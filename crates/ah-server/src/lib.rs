@@ -5,25 +5,46 @@
 //! no backend: it is given an `Arc<dyn Store>`. `docs/design/0005-rest.md` has the table of routes.
 #![warn(missing_docs)]
 
+mod access;
 mod answer;
+mod auth;
+mod bind;
+mod claims;
 mod connection;
+mod coordinator;
 mod extract;
 mod guard;
 mod health;
+mod idempotency;
 mod limits;
 mod links;
+mod live;
+mod log;
+mod metrics;
 mod observe;
+mod openapi;
+mod options;
 mod problem;
 mod routes;
+mod routing;
 mod serve;
 mod signal;
 mod sse;
 mod state;
 mod store_call;
+mod sweep;
+mod tls;
 mod watch;
 
+pub use access::{Access, Scope};
+pub use bind::{Exposure, Transport, check_bind};
+pub use coordinator::{coordinator_router, serve_coordinator};
 pub use limits::HEARTBEAT;
-pub use routes::router;
+pub use log::{LogLine, LogSink};
+pub use openapi::document as openapi_document;
+pub use options::{AuthMode, ServerOptions};
+pub use routes::{TableRow, router, table};
 pub use serve::{RunningServer, serve};
 pub use signal::serve_until_signal;
 pub use state::ServerState;
+pub use tls::{Tls, TlsError};

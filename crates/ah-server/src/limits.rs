@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ah_model::limits::{APPEND_BYTES_MAX, PROMPT_BYTES_MAX};
+use ah_model::limits::{APPEND_BYTES_MAX, PROMPT_BYTES_MAX, RUN_RESULT_BYTES_MAX};
 
 const MIB: usize = 1024 * 1024;
 
@@ -15,6 +15,8 @@ pub(crate) const BODY_BYTES_MAX: usize = 16 * MIB;
 pub(crate) const PROMPT_BODY_BYTES_MAX: usize = ESCAPED * PROMPT_BYTES_MAX + 4 * MIB;
 /// Largest body that holds events, or all of a session or an agent.
 pub(crate) const EVENTS_BODY_BYTES_MAX: usize = ESCAPED * APPEND_BYTES_MAX;
+/// Largest body that holds a run: what it was told, its result and its error.
+pub(crate) const RUN_BODY_BYTES_MAX: usize = PROMPT_BODY_BYTES_MAX + 2 * RUN_RESULT_BYTES_MAX;
 /// Most bytes of all bodies that are held at once; one more is told to come later.
 pub(crate) const BODIES_BYTES_MAX: usize = 1024 * MIB;
 /// The steps in which [`BODIES_BYTES_MAX`] is handed out.
@@ -43,8 +45,15 @@ pub(crate) const CONNECTIONS_MAX: usize = 8 * 1024;
 pub(crate) const IDLE_MAX: Duration = Duration::from_secs(60);
 /// How long a client may take nothing of what is written to it.
 pub(crate) const STALL_MAX: Duration = Duration::from_secs(60);
+/// How long a client may take to agree on keys.
+pub(crate) const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// Wait after a connection could not be accepted for want of something.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long a token that was proved is believed without being read again.
+pub(crate) const VERIFIED_MAX: Duration = Duration::from_secs(2);
+/// How many tokens are believed at once.
+pub(crate) const VERIFIED_TOKENS_MAX: usize = 1024;
 
 /// Longest long poll, in seconds.
 pub(crate) const WAIT_SECONDS_MAX: u64 = 60;
@@ -52,6 +61,48 @@ pub(crate) const WAIT_SECONDS_MAX: u64 = 60;
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 /// A part of a stream is sent once it holds this many bytes.
 pub(crate) const STREAM_PART_BYTES: usize = 64 * 1024;
+/// How many entries a stream reads from the store at once.
+pub(crate) const STREAM_PAGE_ITEMS: u64 = 32;
+/// Most bytes of the store that all streams hold while their clients take them; more wait.
+pub(crate) const STREAM_PAGES_BYTES_MAX: usize = 256 * MIB;
+/// The steps in which [`STREAM_PAGES_BYTES_MAX`] is handed out.
+pub(crate) const STREAM_UNIT_BYTES: usize = 1024;
+
+/// Longest wait for a run, in seconds.
+pub(crate) const CLAIM_SECONDS_MAX: u64 = 30;
+
+/// How many batches of news a reader may be behind before it is served from the store.
+pub(crate) const LIVE_RING: usize = 64;
+/// A batch of news is closed once its frames have this many bytes; a larger payload is not held.
+pub(crate) const LIVE_BATCH_BYTES: usize = MIB;
+/// Most bytes of news that are held for readers; beyond that they are served from the store.
+pub(crate) const LIVE_BYTES_MAX: usize = 64 * MIB;
+/// The steps in which [`LIVE_BYTES_MAX`] is handed out.
+pub(crate) const LIVE_UNIT_BYTES: usize = 1024;
+/// How long the feed is followed after the last who wanted news has gone.
+pub(crate) const LIVE_LINGER: Duration = Duration::from_secs(10);
+/// Longest wait for the feed to be followed.
+pub(crate) const LIVE_START_MAX: Duration = Duration::from_secs(5);
+/// First pause before a store that failed is followed again; it doubles.
+pub(crate) const LIVE_RETRY_MIN: Duration = Duration::from_millis(50);
+/// Longest such pause.
+pub(crate) const LIVE_RETRY_MAX: Duration = Duration::from_secs(5);
+/// How long news gather, for each reader who was told before.
+pub(crate) const LIVE_REST_PER_READER: Duration = Duration::from_micros(20);
+/// Longest time that news gather.
+pub(crate) const LIVE_REST_MAX: Duration = Duration::from_millis(20);
+/// Most runs that are to be announced to those who wait; beyond that all of them look.
+pub(crate) const ANNOUNCED_RUNS_MAX: usize = 1024;
+
+/// How many sessions are known to be an agent's own, or not, for each of its readers of the feed.
+pub(crate) const OWN_SESSIONS_MAX: usize = 4096;
+/// Most sessions, and most types, that a reader of the feed may narrow it to.
+pub(crate) const FEED_FILTER_MAX: usize = 256;
+
+/// How often time is asked what it has decided about runs.
+pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(1);
+/// How long a server that has just begun lets executors renew before it calls any of them lost.
+pub(crate) const SWEEP_GRACE: Duration = Duration::from_secs(30);
 
 /// Longest wait for requests under way when the server stops.
 pub(crate) const STOP_MAX: Duration = Duration::from_secs(10);
@@ -60,9 +111,9 @@ pub(crate) const THREADS_MAX: Duration = Duration::from_secs(2);
 /// Longest wait for the store to say that it is ready.
 pub(crate) const READY_MAX: Duration = Duration::from_secs(5);
 
+/// Longest path in a line of the log.
+pub(crate) const LOG_PATH_BYTES_MAX: usize = 512;
 /// Longest request id taken from a client.
 pub(crate) const REQUEST_ID_BYTES_MAX: usize = 64;
 /// Most sessions that are counted for `pagination.total`.
 pub(crate) const COUNTED_SESSIONS_MAX: u64 = 100_000;
-/// How often a stop tries again when the session moves meanwhile.
-pub(crate) const STOP_TRIES: u32 = 5;

@@ -1,13 +1,14 @@
 //! Where to go on from a session or a task.
 
 use ah_model::{Page, Session, SessionId, TaskBatch};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The path that everything but health stands below.
 pub(crate) const API: &str = "/api/v1";
 
 /// The paths of one thing.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Links {
     #[serde(rename = "self")]
     itself: String,
@@ -35,7 +36,8 @@ fn query_value(batch: &TaskBatch) -> String {
 }
 
 /// A session as every route answers it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LinkedSession")]
 pub(crate) struct Linked {
     #[serde(flatten)]
     session: Session,

@@ -38,6 +38,10 @@ impl Failure {
     }
 }
 
+/// The code of a problem beside its answer, for the line of the log.
+#[derive(Clone)]
+pub(crate) struct Code(pub(crate) String);
+
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self(Box::new(Problem::from(&error)))
@@ -58,6 +62,11 @@ impl IntoResponse for Failure {
         *response.status_mut() =
             StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         response.headers_mut().insert(header::CONTENT_TYPE, PROBLEM_JSON);
+        response.extensions_mut().insert(Code(self.0.code));
+        if self.0.status == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+        }
         if let Some(ms) = self.0.retry_after_ms {
             response.headers_mut().insert(header::RETRY_AFTER, ms.div_ceil(1_000).into());
         }

@@ -4,60 +4,120 @@ mod agent;
 mod agent_kind;
 mod draft;
 mod event;
+mod executor;
+mod feed;
 mod kv;
 mod log;
 mod repo;
 mod run;
+mod run_lease;
 mod runtime;
 mod session;
 mod session_list;
 mod task;
+mod token;
 mod workspace;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::get;
+use axum::middleware::from_fn_with_state;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use crate::access::Access;
 use crate::answer::{Answer, ok};
+use crate::coordinator::{self, COORDINATOR};
 use crate::guard::guard;
 use crate::health;
 use crate::links::API;
+use crate::metrics;
 use crate::observe::observe;
+use crate::openapi;
 use crate::problem::Failure;
+use crate::routing::{Route, Routes, doc};
 use crate::state::ServerState;
 
 /// Every route of the server over `state`.
 pub fn router(state: ServerState) -> Router {
-    Router::new()
-        .merge(health::routes())
-        .nest(API, api())
+    let routes = routes().nest_foreign(COORDINATOR, coordinator::routes(&state));
+    let (router, _) = routes.into_parts();
+    served(router, state)
+}
+
+/// A row of the table of routes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableRow {
+    /// The method.
+    pub method: String,
+    /// The path, with `{id}` where an id stands.
+    pub path: String,
+    /// Who may use it.
+    pub access: Access,
+}
+
+/// The table of routes.
+pub fn table() -> Vec<TableRow> {
+    let row = |route: Route| {
+        let Route { method, path, access, .. } = route;
+        TableRow { method: method.to_string(), path, access }
+    };
+    routes().into_parts().1.into_iter().map(row).collect()
+}
+
+/// `router` with what stands around every request.
+fn served(router: Router<ServerState>, state: ServerState) -> Router {
+    router
         .fallback(no_such_path)
         .method_not_allowed_fallback(method_not_allowed)
-        .layer(from_fn(guard))
+        .layer(from_fn_with_state(state.clone(), guard))
         .layer(from_fn_with_state(state.clone(), observe))
         .with_state(state)
 }
 
-fn api() -> Router<ServerState> {
-    Router::new()
-        .route("/capabilities", get(capabilities))
+pub(crate) fn routes() -> Routes {
+    Routes::new()
+        .merge(health::routes())
+        .merge(openapi::routes())
+        .merge(metrics::routes())
+        .nest(API, api())
+}
+
+fn api() -> Routes {
+    Routes::new()
+        .get(
+            "/capabilities",
+            Access::LOOK.or_any_agent(),
+            doc("What this server's store can do").answers::<Capabilities>(200),
+            capabilities,
+        )
         .merge(agent::routes())
         .merge(agent_kind::routes())
         .merge(draft::routes())
         .merge(event::routes())
+        .merge(executor::routes())
+        .merge(feed::routes())
         .merge(kv::routes())
         .merge(log::routes())
         .merge(repo::routes())
         .merge(run::routes())
+        .merge(run_lease::routes())
         .merge(runtime::routes())
         .merge(session::routes())
         .merge(task::routes())
+        .merge(token::routes())
         .merge(workspace::routes())
 }
 
+/// What a store can do that others cannot.
+#[derive(Serialize, JsonSchema)]
+struct Capabilities {
+    /// Named workspaces.
+    workspaces: bool,
+}
+
 async fn capabilities(State(state): State<ServerState>) -> Answer {
-    ok(&state.store.capabilities())
+    let ah_store::Capabilities { workspaces } = state.store.capabilities();
+    ok(&Capabilities { workspaces })
 }
 
 async fn no_such_path(request: Request) -> Failure {

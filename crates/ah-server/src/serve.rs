@@ -14,6 +14,7 @@ use crate::connection::{Activity, Door};
 use crate::limits::{STOP_MAX, THREADS_MAX};
 use crate::routes::router;
 use crate::state::ServerState;
+use crate::sweep::sweep;
 
 /// Serves `state` on `listener` until `shutdown` is done.
 ///
@@ -30,7 +31,12 @@ pub async fn serve(
         shutdown.await;
         closer.close();
     };
-    let serving = axum::serve(Door::new(listener), service).with_graceful_shutdown(told);
+    if let Some(grace) = state.sweep_grace() {
+        // It ends when the server stops, by the same word as everything that waits.
+        tokio::spawn(sweep(state.clone(), grace));
+    }
+    let serving = axum::serve(Door::new(listener, state.options.tls.as_ref()), service)
+        .with_graceful_shutdown(told);
     let overdue = async {
         state.closing().await;
         sleep(STOP_MAX).await;

@@ -1,29 +1,31 @@
-//! A session's log as server-sent events.
+//! Server-sent events: a session's log, or everything.
 //!
-//! `id:` is the seq, so a client that comes back with `Last-Event-ID` goes on where it was. Nothing
-//! is queued for a slow reader: the next events are read from the store once it has taken those
-//! before. The stream ends when the server stops; when the session is deleted or cannot be read,
-//! its last event is `problem`, without an id.
+//! `id:` is the place behind an entry, a seq or a cursor of the feed, so a client that comes back
+//! with `Last-Event-ID` goes on where it was. Nothing is queued for a slow reader: it is served from
+//! the store once it has taken what came before. The stream ends when the server stops; when the
+//! session is deleted or cannot be read, or the caller's token is not good any more, its last event
+//! is `problem`, without an id.
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
+use std::str::FromStr;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::vec;
 
-use ah_model::{Event, EventQuery, SessionId};
-use ah_store::EventWatch;
+use ah_model::FeedEntry;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 use http_body::Frame;
-use tokio::time::sleep;
+use tokio::time::{Instant, Sleep, sleep};
 
-use crate::answer::Answer;
+use crate::auth::Lasting;
 use crate::limits::{HEARTBEAT, STREAM_PART_BYTES};
+use crate::live::{Batch, News, Reader};
+use crate::metrics::Counted;
 use crate::problem::Failure;
-use crate::state::ServerState;
-use crate::store_call::next_events;
 
 const EVENT_STREAM: &str = "text/event-stream";
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -38,103 +40,174 @@ pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The seq that the stream begins behind: a client that comes back says it in a header.
-pub(crate) fn begin(headers: &HeaderMap, query: &EventQuery) -> Result<u64, Failure> {
+/// The place that the stream begins behind: a client that comes back says it in a header.
+pub(crate) fn begin<T: FromStr>(headers: &HeaderMap, asked: T) -> Result<T, Failure> {
     let Some(id) = headers.get(LAST_EVENT_ID) else {
-        return Ok(query.after);
+        return Ok(asked);
     };
-    let seq = id.to_str().ok().and_then(|id| id.trim().parse().ok());
-    seq.ok_or_else(|| Failure::invalid("Last-Event-ID", format!("{id:?} is not a seq")))
+    let place = id.to_str().ok().and_then(|id| id.trim().parse().ok());
+    place.ok_or_else(|| Failure::invalid("Last-Event-ID", format!("{id:?} is no place here")))
 }
 
-/// Answers with the events of `session` behind `after`, of the types asked for.
-pub(crate) async fn stream(
-    state: ServerState,
-    session: SessionId,
-    after: u64,
-    types: Vec<String>,
-) -> Answer {
-    let watch = state.watch(session, after).await?;
-    let source = Source { state, watch, types, ready: Vec::new().into_iter(), ended: false };
-    let mut response = Response::new(Body::new(Stream { next: Some(Box::pin(source.part())) }));
+/// Answers with what `reader` reads, for as long as it does and `right` lasts, counted as a
+/// subscriber.
+pub(crate) fn stream(reader: impl Reader, right: Lasting, subscriber: Counted) -> Response {
+    let source = Source::new(reader, right, subscriber);
+    let mut response = Response::new(Body::new(Stream::new(source)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    Ok(response)
+    response
 }
 
 /// What is known between two parts of the stream.
-struct Source {
-    state: ServerState,
-    watch: Box<dyn EventWatch>,
-    types: Vec<String>,
-    ready: vec::IntoIter<Event>,
+struct Source<R> {
+    reader: R,
+    right: Lasting,
+    _subscriber: Counted,
+    /// Read from the store and not yet written.
+    ready: vec::IntoIter<FeedEntry>,
+    /// Runs out no sooner than the next heartbeat is due.
+    timer: Pin<Box<Sleep>>,
+    said: Instant,
     ended: bool,
 }
 
-impl Source {
+impl<R: Reader> Source<R> {
+    fn new(reader: R, right: Lasting, subscriber: Counted) -> Self {
+        let (timer, said) = (Box::pin(sleep(HEARTBEAT)), Instant::now());
+        Self {
+            reader,
+            right,
+            _subscriber: subscriber,
+            ready: Vec::new().into_iter(),
+            timer,
+            said,
+            ended: false,
+        }
+    }
+
     /// The next part, and what comes after it; nothing at the end.
     async fn part(mut self) -> Option<(Bytes, Self)> {
         if self.ended {
             return None;
         }
-        let mut part = self.take_ready();
-        if part.is_empty() {
-            let state = self.state.clone();
-            tokio::select! {
-                () = state.closing() => return None,
-                () = sleep(HEARTBEAT) => part.extend_from_slice(b":\n\n"),
-                news = next_events(&mut *self.watch) => part = self.take(news),
+        loop {
+            let mut part = self.take_ready();
+            if part.is_empty() {
+                part = match self.wait().await {
+                    Some(news) => self.take(news)?,
+                    None => self.heartbeat(),
+                }
+            } else if let Err(failure) = self.right.check().await {
+                part = self.problem(&failure);
+            }
+            if !part.is_empty() {
+                self.said = Instant::now();
+                return Some((part, self));
             }
         }
-        Some((part.into(), self))
     }
 
-    /// Frames of events that were read already, up to the size of a part.
-    fn take_ready(&mut self) -> Vec<u8> {
+    /// What the reader says next, or why the caller may not hear it; nothing when a sign of life may
+    /// be due. What the reader does is not broken off to look at the token.
+    async fn wait(&mut self) -> Option<Result<Option<News>, Failure>> {
+        let Self { reader, right, timer, .. } = self;
+        let mut next = pin!(reader.next());
+        loop {
+            let news = tokio::select! {
+                news = &mut next => Some(news),
+                () = timer.as_mut() => None,
+                () = right.due() => {
+                    match right.check().await {
+                        Ok(()) => continue,
+                        Err(failure) => return Some(Err(failure)),
+                    }
+                }
+            };
+            return match right.check().await {
+                Ok(()) => news,
+                Err(failure) => Some(Err(failure)),
+            };
+        }
+    }
+
+    /// Frames of entries that were read already, up to the size of a part.
+    fn take_ready(&mut self) -> Bytes {
         let mut part = Vec::new();
         while part.len() < STREAM_PART_BYTES {
-            let Some(event) = self.ready.next() else { break };
-            if self.types.is_empty() || self.types.contains(&event.kind) {
-                push_event(&mut part, &event);
+            let Some(entry) = self.ready.next() else { break };
+            if self.reader.wants(&entry) {
+                R::FRAME(&mut part, &entry);
             }
         }
-        part
+        part.into()
     }
 
-    /// Frames of what the watch said.
-    fn take(&mut self, news: Result<Vec<Event>, Failure>) -> Vec<u8> {
+    /// Frames of what the reader said; nothing at the end.
+    fn take(&mut self, news: Result<Option<News>, Failure>) -> Option<Bytes> {
         match news {
-            Ok(events) => {
-                self.ready = events.into_iter();
-                self.take_ready()
+            Ok(None) => None,
+            Ok(Some(News::Stored(entries))) => {
+                self.ready = entries.into_iter();
+                Some(self.take_ready())
             }
-            Err(failure) => {
-                self.ended = true;
-                let data = serde_json::to_string(failure.problem()).unwrap_or_default();
-                format!("event: problem\ndata: {data}\n\n").into_bytes()
+            Ok(Some(News::Live(batch, first))) => Some(self.chosen(&batch, first)),
+            Err(failure) => Some(self.problem(&failure)),
+        }
+    }
+
+    /// The last that is said.
+    fn problem(&mut self, failure: &Failure) -> Bytes {
+        self.ended = true;
+        let data = serde_json::to_string(failure.problem()).unwrap_or_default();
+        format!("event: problem\ndata: {data}\n\n").into()
+    }
+
+    /// The frames of a batch from `first` on: shared if all of them are wanted.
+    fn chosen(&self, batch: &Arc<Batch>, first: usize) -> Bytes {
+        if self.reader.wants_all() {
+            return batch.frames_from(first);
+        }
+        let mut part = Vec::new();
+        for (index, entry) in batch.entries().iter().enumerate().skip(first) {
+            if self.reader.wants(entry) {
+                part.extend_from_slice(batch.frame(index));
             }
+        }
+        part.into()
+    }
+
+    /// A sign of life, if nothing was said for that long; with the place, where the client would
+    /// otherwise come back to one long past.
+    fn heartbeat(&mut self) -> Bytes {
+        let due = self.said + HEARTBEAT;
+        if Instant::now() < due {
+            self.timer.as_mut().reset(due);
+            return Bytes::new();
+        }
+        self.timer.as_mut().reset(Instant::now() + HEARTBEAT);
+        match self.reader.place() {
+            Some(place) => format!(":\nid: {place}\n\n").into(),
+            None => Bytes::from_static(b":\n\n"),
         }
     }
 }
 
-/// Payloads hold no line ends between their tokens; a type may, and would break its frame.
-fn push_event(part: &mut Vec<u8>, event: &Event) {
-    let kind = event.kind.replace(['\n', '\r'], " ");
-    part.extend_from_slice(format!("id: {}\nevent: {kind}\ndata: ", event.seq).as_bytes());
-    // An event is texts, numbers and raw JSON, and a vector takes every byte.
-    let _ = serde_json::to_writer(&mut *part, event);
-    part.extend_from_slice(b"\n\n");
-}
-
-type NextPart = Pin<Box<dyn Future<Output = Option<(Bytes, Source)>> + Send>>;
+type NextPart<R> = Pin<Box<dyn Future<Output = Option<(Bytes, Source<R>)>> + Send>>;
 
 /// The body: each part is made when the one before was taken.
-struct Stream {
-    next: Option<NextPart>,
+struct Stream<R> {
+    next: Option<NextPart<R>>,
 }
 
-impl http_body::Body for Stream {
+impl<R: Reader> Stream<R> {
+    fn new(source: Source<R>) -> Self {
+        Self { next: Some(Box::pin(source.part())) }
+    }
+}
+
+impl<R: Reader> http_body::Body for Stream<R> {
     type Data = Bytes;
     type Error = Infallible;
 

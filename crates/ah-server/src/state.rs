@@ -1,40 +1,101 @@
 //! What every request sees: the store, and the bounds that requests share.
 
-use std::sync::Arc;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use ah_model::to_hex;
+use ah_model::{RequestKey, to_hex};
 use ah_store::{IdSource, Store, SystemIds};
+use axum::body::Bytes;
 use tokio::sync::{Semaphore, watch};
 
-use crate::limits::{BODIES_BYTES_MAX, BODY_UNIT_BYTES, CALLS_MAX};
+use crate::auth::VerifiedTokens;
+use crate::claims::Claims;
+use crate::limits::{BODIES_BYTES_MAX, BODY_UNIT_BYTES, CALLS_MAX, SWEEP_GRACE};
+use crate::live::Live;
+use crate::metrics::Metrics;
+use crate::options::ServerOptions;
 
 /// The state of one server. Clones share it; it is served once, because stopping is for good.
+///
+/// Every request clones it some times, so that it is few pointers.
 #[derive(Clone)]
 pub struct ServerState {
     pub(crate) store: Arc<dyn Store>,
+    sweep_grace: Option<Duration>,
+    shared: Arc<Shared>,
+}
+
+/// What all requests of a server share.
+pub struct Shared {
     /// One permit per call into the store.
     pub(crate) calls: Arc<Semaphore>,
     /// One permit per [`BODY_UNIT_BYTES`] of bodies held.
     pub(crate) bodies: Arc<Semaphore>,
-    closing: Arc<watch::Sender<bool>>,
-    requests: Arc<Requests>,
+    pub(crate) options: ServerOptions,
+    pub(crate) metrics: Metrics,
+    pub(crate) auth: Arc<VerifiedTokens>,
+    /// The description of the interface, once somebody asked for it.
+    pub(crate) openapi: OnceLock<Bytes>,
+    /// Who wants news.
+    pub(crate) live: Arc<Live>,
+    /// Who waits for a run.
+    pub(crate) claims: Arc<Claims>,
+    closing: watch::Sender<bool>,
+    requests: Requests,
+}
+
+impl Deref for ServerState {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
 }
 
 impl ServerState {
-    /// A server of `store`.
+    /// A server of `store` for programs of this machine, which asks nobody for a token.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self {
-            store,
+        Self::with_options(store, ServerOptions::default())
+    }
+
+    /// A server of `store` that is run as `options` say.
+    pub fn with_options(store: Arc<dyn Store>, options: ServerOptions) -> Self {
+        let shared = Shared {
             calls: Arc::new(Semaphore::new(CALLS_MAX)),
             bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX / BODY_UNIT_BYTES)),
-            closing: Arc::new(watch::Sender::new(false)),
-            requests: Arc::new(Requests::new(&SystemIds)),
-        }
+            options,
+            metrics: Metrics::default(),
+            auth: Arc::default(),
+            openapi: OnceLock::new(),
+            live: Arc::new(Live::new()),
+            claims: Arc::default(),
+            closing: watch::Sender::new(false),
+            requests: Requests::new(&SystemIds),
+        };
+        Self { store, sweep_grace: Some(SWEEP_GRACE), shared: Arc::new(shared) }
+    }
+
+    /// The same for one request of that key: what it does in the store is done once.
+    pub(crate) fn keyed(self, key: RequestKey) -> Self {
+        Self { store: Arc::from(self.store.keyed(key)), ..self }
+    }
+
+    /// The same, sweeping runs only after that long: executors that a restart cut off renew first.
+    /// Without a time it never sweeps, for stores that somebody else sweeps.
+    #[must_use]
+    pub fn sweeping_after(self, grace: Option<Duration>) -> Self {
+        Self { sweep_grace: grace, ..self }
+    }
+
+    pub(crate) fn sweep_grace(&self) -> Option<Duration> {
+        self.sweep_grace
     }
 
     /// Tells everything that waits to end.
     pub(crate) fn close(&self) {
+        self.live.close();
         self.closing.send_replace(true);
     }
 

@@ -2,13 +2,12 @@
 //!
 //! A store may block its caller for a moment (SQLite reads and lone writes do), so calls run on
 //! threads of their own, a bounded number at once. Waiting for news does not block and would hold a
-//! thread for a minute, so it is awaited where it is; only the read that follows a wake-up blocks.
+//! thread for a minute, so the one task that follows the feed awaits it where it is.
 
 use std::future::Future;
 use std::sync::Arc;
 
-use ah_model::{Event, SessionId};
-use ah_store::{EventWatch, Store, StoreError, block_on};
+use ah_store::{Store, StoreError, block_on};
 use tokio::time::timeout;
 
 use crate::limits::{CALL_WAIT_MAX, RETRY_AFTER};
@@ -35,7 +34,7 @@ impl ServerState {
             block_on(work(store))
         });
         let done = call.await.map_err(|_| Failure::internal("a call into the store broke off"))?;
-        Ok(done?)
+        done.map_err(|error| self.refused(error))
     }
 
     /// As [`Self::call`] for appends, by far the most frequent calls: a store that is served waits
@@ -49,20 +48,12 @@ impl ServerState {
         T: Send + 'static,
     {
         let done = tokio::spawn(work(Arc::clone(&self.store))).await;
-        Ok(done.map_err(|_| Failure::internal("a call into the store broke off"))??)
+        let done = done.map_err(|_| Failure::internal("a call into the store broke off"))?;
+        done.map_err(|error| self.refused(error))
     }
 
-    /// Follows a session from `after` on.
-    pub(crate) async fn watch(
-        &self,
-        session: SessionId,
-        after: u64,
-    ) -> Result<Box<dyn EventWatch>, Failure> {
-        self.call(move |store| async move { store.watch_events(session, after).await }).await
+    fn refused(&self, error: StoreError) -> Failure {
+        self.metrics.store_error(&error);
+        error.into()
     }
-}
-
-/// The next events that `watch` sees.
-pub(crate) async fn next_events(watch: &mut dyn EventWatch) -> Result<Vec<Event>, Failure> {
-    Ok(watch.next().await?)
 }

@@ -27,6 +27,24 @@ TABLE agents
   name text NOT NULL
   version text NOT NULL
   metadata text
+TABLE callbacks
+  run_id text NOT NULL
+  number bigint NOT NULL
+  child_session_id text NOT NULL
+  parent_session_id text NOT NULL
+  status text NOT NULL
+  error text
+  result text
+  attempts bigint NOT NULL
+  created_at timestamp with time zone NOT NULL
+  delivered_by text
+TABLE changes
+  id bigint NOT NULL
+  kind text NOT NULL
+  session_id text
+  run_id text
+  executor_id text
+  at timestamp with time zone NOT NULL
 TABLE drafts
   id text NOT NULL
   description text NOT NULL
@@ -82,6 +100,11 @@ TABLE executors
   owner_user text
   created_at timestamp with time zone NOT NULL
   updated_at timestamp with time zone NOT NULL
+  offer text
+  details text
+  generation bigint NOT NULL
+  seen_at timestamp with time zone
+  removal_requested_at timestamp with time zone
 TABLE kv
   scope text NOT NULL
   k text NOT NULL
@@ -92,6 +115,11 @@ TABLE repos
   root_path text
   remote_url text
   default_branch text
+  created_at timestamp with time zone NOT NULL
+TABLE request_keys
+  k text NOT NULL
+  fingerprint text NOT NULL
+  answer text NOT NULL
   created_at timestamp with time zone NOT NULL
 TABLE runs
   id text NOT NULL
@@ -111,6 +139,12 @@ TABLE runs
   claimed_at timestamp with time zone
   started_at timestamp with time zone
   ended_at timestamp with time zone
+  number bigint NOT NULL
+  parent_session_id text
+  timeout_ms bigint
+  take_by timestamp with time zone
+  requeue boolean NOT NULL
+  stop_told_at timestamp with time zone
 TABLE runtimes
   id bigint NOT NULL
   type text NOT NULL
@@ -186,6 +220,16 @@ TABLE tasks
   codex_workspace text
   batch_id text NOT NULL
   created_at timestamp with time zone NOT NULL
+TABLE tokens
+  id text NOT NULL
+  hash text NOT NULL
+  role text NOT NULL
+  agent text
+  name text
+  created_at timestamp with time zone NOT NULL
+  expires_at timestamp with time zone
+  revoked_at timestamp with time zone
+  last_used_at timestamp with time zone
 TABLE workspaces
   id bigint NOT NULL
   name text NOT NULL
@@ -198,6 +242,11 @@ CREATE UNIQUE INDEX agent_instances_origin ON agent_instances USING btree (sourc
 CREATE UNIQUE INDEX agent_instances_pkey ON agent_instances USING btree (id)
 CREATE UNIQUE INDEX agents_name_version_key ON agents USING btree (name, version)
 CREATE UNIQUE INDEX agents_pkey ON agents USING btree (id)
+CREATE INDEX callbacks_carrier ON callbacks USING btree (delivered_by) WHERE (delivered_by IS NOT NULL)
+CREATE INDEX callbacks_parent ON callbacks USING btree (parent_session_id, number)
+CREATE UNIQUE INDEX callbacks_pkey ON callbacks USING btree (run_id)
+CREATE INDEX callbacks_waiting ON callbacks USING btree (parent_session_id) WHERE (delivered_by IS NULL)
+CREATE UNIQUE INDEX changes_pkey ON changes USING btree (id)
 CREATE UNIQUE INDEX drafts_pkey ON drafts USING btree (id)
 CREATE UNIQUE INDEX events_dedup_key ON events USING btree (session_id, dedup_key) WHERE (dedup_key IS NOT NULL)
 CREATE UNIQUE INDEX events_pkey ON events USING btree (id)
@@ -211,9 +260,17 @@ CREATE UNIQUE INDEX kv_pkey ON kv USING btree (scope, k)
 CREATE UNIQUE INDEX repos_pkey ON repos USING btree (id)
 CREATE UNIQUE INDEX repos_remote_url ON repos USING btree (remote_url) WHERE (root_path IS NULL)
 CREATE UNIQUE INDEX repos_root_path_key ON repos USING btree (root_path)
+CREATE INDEX request_keys_created ON request_keys USING btree (created_at)
+CREATE UNIQUE INDEX request_keys_pkey ON request_keys USING btree (k)
+CREATE UNIQUE INDEX runs_by_number ON runs USING btree (number)
+CREATE INDEX runs_holder ON runs USING btree (executor_id) WHERE (status = ANY (ARRAY['claimed'::text, 'running'::text, 'stopping'::text]))
+CREATE INDEX runs_leases ON runs USING btree (lease_expires_at) WHERE (lease_expires_at IS NOT NULL)
 CREATE UNIQUE INDEX runs_live ON runs USING btree (session_id) WHERE (status = ANY (ARRAY['pending'::text, 'claimed'::text, 'running'::text, 'stopping'::text]))
+CREATE INDEX runs_parent ON runs USING btree (parent_session_id) WHERE (parent_session_id IS NOT NULL)
 CREATE UNIQUE INDEX runs_pkey ON runs USING btree (id)
+CREATE INDEX runs_queue ON runs USING btree (number) WHERE (status = 'pending'::text)
 CREATE INDEX runs_session ON runs USING btree (session_id)
+CREATE INDEX runs_take_by ON runs USING btree (take_by) WHERE ((status = 'pending'::text) AND (take_by IS NOT NULL))
 CREATE UNIQUE INDEX runtimes_pkey ON runtimes USING btree (id)
 CREATE UNIQUE INDEX schema_migrations_pkey ON schema_migrations USING btree (version)
 CREATE INDEX session_labels_k_v ON session_labels USING btree (k, v)
@@ -227,5 +284,6 @@ CREATE UNIQUE INDEX sessions_pkey ON sessions USING btree (id)
 CREATE INDEX tasks_batch ON tasks USING btree (batch_id)
 CREATE UNIQUE INDEX tasks_pkey ON tasks USING btree (id)
 CREATE INDEX tasks_session ON tasks USING btree (session_id)
+CREATE UNIQUE INDEX tokens_pkey ON tokens USING btree (id)
 CREATE UNIQUE INDEX workspaces_name_key ON workspaces USING btree (name)
 CREATE UNIQUE INDEX workspaces_pkey ON workspaces USING btree (id)

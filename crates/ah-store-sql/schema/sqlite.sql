@@ -40,6 +40,34 @@ CREATE TABLE agents (
   UNIQUE(name, version)
 );
 
+CREATE TABLE callbacks (
+  run_id            TEXT PRIMARY KEY,
+  number            INTEGER NOT NULL,
+  child_session_id  TEXT NOT NULL,
+  parent_session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+  status            TEXT NOT NULL,
+  error             TEXT,
+  result            TEXT,
+  attempts          INTEGER NOT NULL DEFAULT 0,
+  created_at        TEXT NOT NULL,
+  delivered_by      TEXT
+);
+
+CREATE INDEX callbacks_carrier ON callbacks(delivered_by) WHERE delivered_by IS NOT NULL;
+
+CREATE INDEX callbacks_parent ON callbacks(parent_session_id, number);
+
+CREATE INDEX callbacks_waiting ON callbacks(parent_session_id) WHERE delivered_by IS NULL;
+
+CREATE TABLE changes (
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  kind        TEXT NOT NULL,
+  session_id  TEXT,
+  run_id      TEXT,
+  executor_id TEXT,
+  at          TEXT NOT NULL
+);
+
 CREATE TABLE drafts (
   id           TEXT PRIMARY KEY,               -- stable ULID/UUID string
   description  TEXT NOT NULL,                  -- user-provided task description
@@ -109,7 +137,7 @@ CREATE TABLE executors (
   owner_user          TEXT,                       -- Who enrolled this executor
   created_at          TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
   updated_at          TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
-);
+, offer TEXT, details TEXT, generation INTEGER NOT NULL DEFAULT 0, seen_at TEXT, removal_requested_at TEXT);
 
 CREATE TABLE kv (
   scope        TEXT NOT NULL,                  -- user|repo|repo-user|system|...
@@ -129,6 +157,15 @@ CREATE TABLE "repos" (
 
 CREATE UNIQUE INDEX repos_remote_url ON repos(remote_url) WHERE root_path IS NULL;
 
+CREATE TABLE request_keys (
+  k           TEXT PRIMARY KEY,
+  fingerprint TEXT NOT NULL,
+  answer      TEXT NOT NULL,
+  created_at  TEXT NOT NULL
+);
+
+CREATE INDEX request_keys_created ON request_keys(created_at);
+
 CREATE TABLE runs (
   id                TEXT PRIMARY KEY,
   session_id        TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
@@ -147,12 +184,24 @@ CREATE TABLE runs (
   claimed_at        TEXT,
   started_at        TEXT,
   ended_at          TEXT
-);
+, number INTEGER NOT NULL DEFAULT 0, parent_session_id TEXT REFERENCES sessions(id) ON DELETE SET NULL, timeout_ms INTEGER, take_by TEXT, requeue INTEGER NOT NULL DEFAULT 0, stop_told_at TEXT);
+
+CREATE UNIQUE INDEX runs_by_number ON runs(number);
+
+CREATE INDEX runs_holder ON runs(executor_id) WHERE status IN ('claimed', 'running', 'stopping');
+
+CREATE INDEX runs_leases ON runs(lease_expires_at) WHERE lease_expires_at IS NOT NULL;
 
 CREATE UNIQUE INDEX runs_live ON runs(session_id)
   WHERE status IN ('pending', 'claimed', 'running', 'stopping');
 
+CREATE INDEX runs_parent ON runs(parent_session_id) WHERE parent_session_id IS NOT NULL;
+
+CREATE INDEX runs_queue ON runs(number) WHERE status = 'pending';
+
 CREATE INDEX runs_session ON runs(session_id);
+
+CREATE INDEX runs_take_by ON runs(take_by) WHERE status = 'pending' AND take_by IS NOT NULL;
 
 CREATE TABLE runtimes (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -223,6 +272,18 @@ CREATE TABLE tasks (
 CREATE INDEX tasks_batch ON tasks(batch_id);
 
 CREATE INDEX tasks_session ON tasks(session_id);
+
+CREATE TABLE tokens (
+  id           TEXT PRIMARY KEY,
+  hash         TEXT NOT NULL,
+  role         TEXT NOT NULL,
+  agent        TEXT,
+  name         TEXT,
+  created_at   TEXT NOT NULL,
+  expires_at   TEXT,
+  revoked_at   TEXT,
+  last_used_at TEXT
+);
 
 CREATE TABLE workspaces (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,

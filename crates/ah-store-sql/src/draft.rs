@@ -78,7 +78,7 @@ impl Drafts for SqlStore {
         fields: DraftFields,
     ) -> Result<Draft, StoreError> {
         fields.check()?;
-        self.write(move |tx, ctx| save(tx, ctx, id.as_ref(), &fields)).await
+        self.once(move |tx, ctx| save(tx, ctx, id.as_ref(), &fields)).await
     }
 
     async fn draft(&self, id: DraftId) -> Result<Draft, StoreError> {
@@ -108,7 +108,7 @@ impl Drafts for SqlStore {
 
     async fn launch_draft(&self, id: DraftId, task: NewTask) -> Result<TaskBatch, StoreError> {
         task.check()?;
-        self.write(move |tx, ctx| {
+        self.once(move |tx, ctx| {
             delete(tx, &id)?;
             task::create(tx, ctx, &task)
         })

@@ -294,7 +294,7 @@ impl Events for SqlStore {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
-        self.write(move |tx, ctx| append(tx, ctx, &Append::new(&session, &events, ctx))).await
+        self.once(move |tx, ctx| append(tx, ctx, &Append::new(&session, &events, ctx))).await
     }
 
     async fn append_events_after(
@@ -304,7 +304,7 @@ impl Events for SqlStore {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
-        self.write(move |tx, ctx| {
+        self.once(move |tx, ctx| {
             let behind = Append { after: Some(after), ..Append::new(&session, &events, ctx) };
             append(tx, ctx, &behind)
         })

@@ -74,6 +74,24 @@ const RULES: &[Rule] = &[
               ('pending', 'claimed', 'running', 'stopping', 'completed', 'failed', 'stopped')",
     },
     Rule {
+        text: "a run has an end exactly when it is over, and a lease exactly while it is held",
+        sql: "SELECT 'run ' || id || ': ' || status FROM runs \
+              WHERE (status IN ('completed', 'failed', 'stopped')) <> (ended_at IS NOT NULL) \
+              OR (status IN ('claimed', 'running', 'stopping')) <> (lease_expires_at IS NOT NULL)",
+    },
+    Rule {
+        text: "a callback that is carried names a run of its parent",
+        sql: "SELECT 'callback of run ' || c.run_id || ': carried by ' || c.delivered_by \
+              FROM callbacks c LEFT JOIN runs r ON r.id = c.delivered_by \
+              WHERE c.delivered_by IS NOT NULL AND \
+              (r.id IS NULL OR r.session_id <> c.parent_session_id)",
+    },
+    Rule {
+        text: "a token has a known role",
+        sql: "SELECT 'token ' || id || ': role ' || role FROM tokens \
+              WHERE role NOT IN ('admin', 'operator', 'viewer', 'executor', 'agent')",
+    },
+    Rule {
         text: "a fork point lies within the session forked from",
         sql: "SELECT 'session ' || f.id || ': forked at ' || f.forked_at_seq || ' of ' || s.last_seq \
               FROM sessions f JOIN sessions s ON s.id = f.forked_from \
@@ -160,7 +178,7 @@ impl SqlStore {
 
     /// The SQLite engine, if this store has one.
     pub(crate) fn sqlite(&self) -> Option<&crate::sqlite::Engine> {
-        match &self.0.engine {
+        match &self.inner.engine {
             Engine::Sqlite(engine) => Some(engine),
             Engine::Postgres(_) => None,
         }

@@ -6,8 +6,12 @@
 
 mod agent;
 mod agent_kind;
+mod change;
 mod draft;
 mod event;
+mod executor;
+mod feed;
+mod horizon;
 mod hub;
 mod invariant;
 mod kv;
@@ -17,6 +21,7 @@ mod page;
 mod postgres;
 mod reader;
 mod repo;
+mod request_key;
 mod resources;
 mod run;
 mod runtime;
@@ -24,6 +29,7 @@ mod session;
 mod sqlite;
 mod statement;
 mod task;
+mod token;
 mod tx;
 mod usage;
 mod watch;
@@ -31,6 +37,7 @@ mod workspace;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ah_model::RequestKey;
 use ah_store::{Capabilities, Clock, Ids, Store, StoreError};
 
 pub use crate::invariant::{CheckReport, Violation};
@@ -46,7 +53,11 @@ use crate::tx::Tx;
 
 /// A store on either engine. Clones share it.
 #[derive(Clone)]
-pub struct SqlStore(Arc<Inner>);
+pub struct SqlStore {
+    inner: Arc<Inner>,
+    /// The request that this handle serves, if it has a key.
+    key: Option<Arc<RequestKey>>,
+}
 
 struct Inner {
     engine: Engine,
@@ -67,7 +78,7 @@ impl SqlStore {
         ids: Ids,
     ) -> Result<(Self, Upgrade), StoreError> {
         let (engine, upgrade) = sqlite::Engine::open(options, clock.now())?;
-        let resources = Resources { clock, ids, capabilities };
+        let resources = Resources::new(clock, ids, capabilities);
         Ok((Self::new(Engine::Sqlite(engine), resources), upgrade))
     }
 
@@ -79,12 +90,13 @@ impl SqlStore {
         ids: Ids,
     ) -> Result<(Self, Upgrade), StoreError> {
         let (engine, upgrade) = postgres::Engine::connect(options, clock.now())?;
-        let resources = Resources { clock, ids, capabilities };
+        let resources = Resources::new(clock, ids, capabilities);
         Ok((Self::new(Engine::Postgres(Box::new(engine)), resources), upgrade))
     }
 
     fn new(engine: Engine, resources: Resources) -> Self {
-        Self(Arc::new(Inner { engine, resources: Arc::new(resources) }))
+        let inner = Arc::new(Inner { engine, resources: Arc::new(resources) });
+        Self { inner, key: None }
     }
 
     /// Runs `work` in a transaction that writes; answers once it is durable. `work` may run again
@@ -94,7 +106,7 @@ impl SqlStore {
         work: impl FnMut(&mut dyn Tx, &Resources) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (job, result) = self.job(work);
-        match &self.0.engine {
+        match &self.inner.engine {
             Engine::Sqlite(engine) => engine.write(job).await?,
             Engine::Postgres(engine) => engine.write(job).await?,
         }
@@ -107,7 +119,7 @@ impl SqlStore {
         work: impl FnMut(&mut dyn Tx, &Resources) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (job, result) = self.job(work);
-        match &self.0.engine {
+        match &self.inner.engine {
             Engine::Sqlite(engine) => engine.read(job)?,
             Engine::Postgres(engine) => engine.read(job).await?,
         }
@@ -115,7 +127,7 @@ impl SqlStore {
     }
 
     fn subscribe(&self) -> Result<tokio::sync::watch::Receiver<u64>, StoreError> {
-        match &self.0.engine {
+        match &self.inner.engine {
             Engine::Sqlite(engine) => engine.subscribe(),
             Engine::Postgres(engine) => engine.subscribe(),
         }
@@ -128,7 +140,7 @@ impl SqlStore {
     ) -> (Job, Outcome<T>) {
         let outcome = Outcome(Arc::new(Mutex::new(None)));
         let slot = Arc::clone(&outcome.0);
-        let resources = Arc::clone(&self.0.resources);
+        let resources = Arc::clone(&self.inner.resources);
         let job = move |tx: &mut dyn Tx| {
             let value = work(tx, &resources)?;
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
@@ -152,6 +164,10 @@ impl<T> Outcome<T> {
 
 impl Store for SqlStore {
     fn capabilities(&self) -> Capabilities {
-        self.0.resources.capabilities
+        self.inner.resources.capabilities
+    }
+
+    fn keyed(&self, key: RequestKey) -> Box<dyn Store> {
+        Box::new(Self { inner: Arc::clone(&self.inner), key: Some(Arc::new(key)) })
     }
 }

@@ -5,13 +5,21 @@ use std::sync::Arc;
 use ah_model::Timestamp;
 use ah_store::{Capabilities, Clock, Feature, Ids, StoreError};
 
+use crate::horizon::Horizon;
+
 pub(crate) struct Resources {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Ids,
     pub(crate) capabilities: Capabilities,
+    /// How far the feed is settled, on engines where that takes finding out.
+    pub(crate) horizon: Horizon,
 }
 
 impl Resources {
+    pub(crate) fn new(clock: Arc<dyn Clock>, ids: Ids, capabilities: Capabilities) -> Self {
+        Self { clock, ids, capabilities, horizon: Horizon::default() }
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }

@@ -43,13 +43,8 @@ pub(crate) fn create(
             status: session.status,
         };
         task.id = Some(insert(tx, &task)?);
-        let run = NewRun {
-            session_id: session.id.clone(),
-            kind: RunKind::Start,
-            parameters: parameters.clone(),
-            demands: None,
-        };
-        batch.run_ids.push(run::create(tx, ctx, &run)?);
+        let run = NewRun::new(session.id.clone(), RunKind::Start, parameters.clone());
+        batch.run_ids.push(run::create(tx, ctx, &run)?.id);
         batch.session_ids.push(session.id);
         batch.tasks.push(task);
     }
@@ -132,7 +127,7 @@ fn read(row: &dyn Row) -> Result<Task, StoreError> {
 impl Tasks for SqlStore {
     async fn create_task(&self, task: NewTask) -> Result<TaskBatch, StoreError> {
         task.check()?;
-        self.write(move |tx, ctx| create(tx, ctx, &task)).await
+        self.once(move |tx, ctx| create(tx, ctx, &task)).await
     }
 
     async fn task(&self, id: i64) -> Result<Task, StoreError> {

@@ -52,13 +52,13 @@ impl Workspaces for SqlStore {
         name: String,
         external_id: Option<String>,
     ) -> Result<Workspace, StoreError> {
-        self.0.resources.need_workspaces()?;
+        self.inner.resources.need_workspaces()?;
         Workspace::check(&name, external_id.as_deref())?;
-        self.write(move |tx, ctx| create(tx, ctx, &name, external_id.as_ref())).await
+        self.once(move |tx, ctx| create(tx, ctx, &name, external_id.as_ref())).await
     }
 
     async fn list_workspaces(&self, page: PageRequest) -> Result<Page<Workspace>, StoreError> {
-        self.0.resources.need_workspaces()?;
+        self.inner.resources.need_workspaces()?;
         self.page_by_number(LIST, page, read, |workspace| workspace.id).await
     }
 }

@@ -17,11 +17,13 @@ pub enum Kind {
     Agent,
     AgentKind,
     Draft,
+    Executor,
     Key,
     Repo,
     Run,
     Session,
     Task,
+    Token,
     Workspace,
 }
 
@@ -31,11 +33,13 @@ impl fmt::Display for Kind {
             Self::Agent => "agent",
             Self::AgentKind => "agent kind",
             Self::Draft => "draft",
+            Self::Executor => "executor",
             Self::Key => "key",
             Self::Repo => "repo",
             Self::Run => "run",
             Self::Session => "session",
             Self::Task => "task",
+            Self::Token => "token",
             Self::Workspace => "workspace",
         })
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use ah_model::{AgentId, BatchId, DraftId, RunId, SessionId, Timestamp};
+use ah_model::{AgentId, BatchId, DraftId, RunId, SessionId, Timestamp, TokenId};
 
 use crate::StoreError;
 
@@ -67,6 +67,11 @@ impl Ids {
     /// A fresh batch id.
     pub fn batch(&self, now: Timestamp) -> Result<BatchId, StoreError> {
         self.mint(now).map(|(ms, random)| BatchId::mint(ms, random))
+    }
+
+    /// A fresh token id.
+    pub fn token(&self, now: Timestamp) -> Result<TokenId, StoreError> {
+        self.mint(now).map(|(ms, random)| TokenId::mint(ms, random))
     }
 
     /// Time and randomness of the next id. The first 12 random bits of a UUIDv7 count up within a

@@ -14,7 +14,9 @@ mod context;
 mod draft;
 mod error;
 mod event;
+mod executor;
 mod export;
+mod feed;
 mod ids;
 mod kv;
 mod repo;
@@ -23,6 +25,7 @@ mod run;
 mod runtime;
 mod session;
 mod task;
+mod token;
 mod workspace;
 
 pub use agent::Agents;
@@ -34,7 +37,9 @@ pub use context::{ContextLimit, Restored, repair_session, session_context};
 pub use draft::Drafts;
 pub use error::{BoxError, Feature, Kind, Problem, StoreError};
 pub use event::{EventWatch, Events};
+pub use executor::Executors;
 pub use export::{ImportReport, check_export, export_session, import_session};
+pub use feed::{Feed, FeedWatch};
 pub use ids::{IdSource, Ids, SystemIds};
 pub use kv::KeyValues;
 pub use repo::Repos;
@@ -43,7 +48,10 @@ pub use run::Runs;
 pub use runtime::Runtimes;
 pub use session::{SessionFork, Sessions};
 pub use task::Tasks;
+pub use token::Tokens;
 pub use workspace::Workspaces;
+
+use ah_model::RequestKey;
 
 /// Everything a harbor keeps.
 pub trait Store:
@@ -51,16 +59,25 @@ pub trait Store:
     + Agents
     + Drafts
     + Events
+    + Executors
+    + Feed
     + KeyValues
     + Repos
     + Runs
     + Runtimes
     + Sessions
     + Tasks
+    + Tokens
     + Workspaces
     + Send
     + Sync
 {
     /// What this store can do that others cannot.
     fn capabilities(&self) -> Capabilities;
+
+    /// The same store for one request of that key. What it creates, appends, claims or reports of a
+    /// run is done once:
+    /// the same request again gets the first answer, another one with the same key is invalid.
+    /// The answer is kept with what was done, for [`ah_model::limits::REQUEST_KEY_MS`].
+    fn keyed(&self, key: RequestKey) -> Box<dyn Store>;
 }

@@ -2,7 +2,7 @@
 
 use ah_model::{
     ExportHeader, NewSession, Origin, Page, PageRequest, Session, SessionFilter, SessionId,
-    StatusChange,
+    SessionUpdate, StatusChange,
 };
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -44,10 +44,18 @@ pub trait Sessions {
     ) -> Result<Page<Session>, StoreError>;
 
     /// Moves a session's status; a move the rules do not know is a conflict and changes nothing.
+    /// With an end, the session's live run ends if nobody has it, else its holder is told to stop.
     async fn set_session_status(
         &self,
         id: SessionId,
         change: StatusChange,
+    ) -> Result<Session, StoreError>;
+
+    /// Takes in what a program that works on a session says of it.
+    async fn update_session(
+        &self,
+        id: SessionId,
+        update: SessionUpdate,
     ) -> Result<Session, StoreError>;
 
     /// Gives a session another title; an empty one removes it.
@@ -61,7 +69,8 @@ pub trait Sessions {
     async fn fork_session(&self, id: SessionId, fork: SessionFork) -> Result<Session, StoreError>;
 
     /// Removes a session with its events, tasks and runs, and its tokens from its agent's totals.
-    /// One that forks stand on, or that is the active session of an agent, is a conflict.
+    /// One that forks stand on, that is the active session of an agent, or whose run somebody
+    /// holds, is a conflict.
     async fn delete_session(&self, id: SessionId) -> Result<(), StoreError>;
 
     /// Brings a session's row to what an export says, creating it without events when absent.

@@ -5,14 +5,21 @@ mod completions;
 mod config;
 mod db;
 mod draft;
+mod executor;
 mod import;
 mod kv;
+mod login;
+mod logout;
 mod man;
 mod paging;
 mod progress;
 mod repo;
+mod run;
+mod serving;
 mod session;
+mod status;
 mod task;
+mod token;
 mod up;
 mod upgrade;
 mod workspace;
@@ -25,8 +32,10 @@ use crate::lazy::Lazy;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show what is ready on this machine, and the state of the harbor
+    /// Start the harbor of this machine: serve its database until Ctrl-C
     Up(Lazy<up::Args>),
+    /// Show what is ready on this machine, and the state of the harbor
+    Status(Lazy<status::Args>),
     /// Sessions: conversations of agents, with their events
     #[command(subcommand)]
     Session(Lazy<session::Command>),
@@ -39,6 +48,12 @@ pub(crate) enum Command {
     /// Drafts: tasks not sent yet
     #[command(subcommand)]
     Draft(Lazy<draft::Command>),
+    /// Runs: executions of sessions, leased to who does them
+    #[command(subcommand)]
+    Run(Lazy<run::Command>),
+    /// Executors: machines that run sessions
+    #[command(subcommand)]
+    Executor(Lazy<executor::Command>),
     /// Repositories that sessions work in
     #[command(subcommand)]
     Repo(Lazy<repo::Command>),
@@ -51,6 +66,13 @@ pub(crate) enum Command {
     /// Bring in what other programs left
     #[command(subcommand)]
     Import(Lazy<import::Command>),
+    /// Tokens: who may do what over the network
+    #[command(subcommand)]
+    Token(Lazy<token::Command>),
+    /// Keep a token for a server
+    Login(Lazy<login::Args>),
+    /// Forget the token for a server
+    Logout(Lazy<logout::Args>),
     /// Settings and where they come from
     #[command(subcommand)]
     Config(Lazy<config::Command>),
@@ -68,14 +90,20 @@ pub(crate) enum Command {
 pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
     match command {
         Command::Up(args) => up::run(app, &args),
+        Command::Status(args) => status::run(app, &args),
         Command::Session(Lazy(command)) => session::run(app, command),
         Command::Agent(Lazy(command)) => agent::run(app, command),
         Command::Task(Lazy(command)) => task::run(app, command),
         Command::Draft(Lazy(command)) => draft::run(app, command),
+        Command::Run(Lazy(command)) => run::run(app, command),
+        Command::Executor(Lazy(command)) => executor::run(app, command),
         Command::Repo(Lazy(command)) => repo::run(app, command),
         Command::Workspace(Lazy(command)) => workspace::run(app, command),
         Command::Kv(Lazy(command)) => kv::run(app, command),
         Command::Import(Lazy(command)) => import::run(app, command),
+        Command::Token(Lazy(command)) => token::run(app, command),
+        Command::Login(args) => login::run(app, &args),
+        Command::Logout(args) => logout::run(app, &args),
         Command::Config(Lazy(command)) => config::run(app, command),
         Command::Db(Lazy(command)) => db::run(app, command),
         Command::Upgrade(args) => upgrade::run(app, &args),

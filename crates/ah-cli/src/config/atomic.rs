@@ -19,13 +19,30 @@ pub(super) fn write(path: &Path, access: Access, text: &str) -> io::Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let directory = target.parent().unwrap_or(Path::new("."));
     create_directories(directory, access)?;
+    replace(&target, directory, permissions(&target, access), text)
+}
+
+/// Writes `text` to `path` so that only its owner can read it, whatever was there before.
+pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    create_directories(directory, Access::Private)?;
+    replace(path, directory, None, text)
+}
+
+/// A temporary file is private from its first moment.
+fn replace(
+    target: &Path,
+    directory: &Path,
+    permissions: Option<Permissions>,
+    text: &str,
+) -> io::Result<()> {
     let mut temporary = tempfile::Builder::new().prefix(".config.").tempfile_in(directory)?;
-    if let Some(permissions) = permissions(&target, access) {
+    if let Some(permissions) = permissions {
         temporary.as_file().set_permissions(permissions)?;
     }
     temporary.write_all(text.as_bytes())?;
     temporary.as_file().sync_all()?;
-    temporary.persist(&target).map_err(|error| error.error)?;
+    temporary.persist(target).map_err(|error| error.error)?;
     sync_directory(directory)
 }
 

@@ -22,6 +22,7 @@ mod value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub(crate) use atomic::write_private;
 pub(crate) use edit::Removed;
 pub(crate) use error::ConfigError;
 pub(crate) use explain::Explained;

@@ -56,7 +56,7 @@ pub(crate) enum Scope {
 }
 
 /// The settings, in the order they are documented.
-pub(crate) static KEYS: [Key; 11] = [
+pub(crate) static KEYS: [Key; 12] = [
     Key {
         path: "remote-server",
         kind: Kind::Text,
@@ -106,6 +106,13 @@ pub(crate) static KEYS: [Key; 11] = [
         default: Some(Value::Integer(10_000)),
         scope: Scope::Anywhere,
         doc: "How long to wait for another process that writes to the local database.",
+    },
+    Key {
+        path: "tls.ca-file",
+        kind: Kind::Text,
+        default: None,
+        scope: Scope::Anywhere,
+        doc: "PEM file of authorities to trust for https servers, besides the public ones.",
     },
     Key {
         path: "ui.color",

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::error::ConfigError;
-use super::origin::Place;
+use super::origin::{Layer, Place};
 use super::value::{Server, Value};
 use super::{Config, Setting, schema};
 
@@ -55,6 +55,20 @@ impl Config {
         }
     }
 
+    /// Whether the remote server's address is this person's own choice. Project files come with a
+    /// clone: one of them may name a server, but no token goes to an address that only it knows.
+    pub(crate) fn trusts_remote_server(&self) -> bool {
+        let own =
+            |setting: Setting<'_>| !matches!(setting.layer, Layer::Project | Layer::ProjectUser);
+        match self.named("remote-server") {
+            None => true,
+            Some(setting) => match setting.value {
+                Value::Text(text) if !text.contains("://") => self.named("server").is_none_or(own),
+                _ => own(setting),
+            },
+        }
+    }
+
     /// The named servers.
     pub(crate) fn servers(&self) -> &[Server] {
         match self.named("server").map(|setting| setting.value) {
@@ -88,6 +102,11 @@ impl Config {
             Some(_) | None => 0,
         };
         Duration::from_millis(ms)
+    }
+
+    /// Authorities to trust for https servers, besides the public ones.
+    pub(crate) fn ca_file(&self) -> Option<&str> {
+        self.text("tls.ca-file")
     }
 
     /// When to colour output.

@@ -175,7 +175,8 @@ fn an_agent_that_cannot_be_taken_is_named_and_the_others_are_taken() {
 #[test]
 fn what_is_no_daycare_is_refused_with_the_next_command() {
     let home = Home::new();
-    let hint = "name what is there: `ah import daycare DIR` or `ah import daycare-db FILE`";
+    let hint = "name what is there: `ah import daycare DIR`, `ah import daycare-db FILE` or \
+        `ah import coordinator FILE`";
     let missing = "No such file or directory (os error 2)";
     assert_eq!(
         home.refused(&["import", "daycare"], 1),
@@ -263,4 +264,145 @@ fn an_import_shows_its_progress_to_nobody_but_people() {
     assert!(shown.contains("agents found:  2"), "{shown:?}");
     let quiet = home.ah(&[&IMPORT[..], &["--json"]].concat()).output().unwrap();
     assert_eq!(errors(&quiet), "");
+}
+
+/// A database of the Agent Coordinator with a session at work, its child and a run.
+fn coordinator(home: &Home) {
+    let connection = connect(&home.work().join("observability.db"));
+    let statements = r#"
+        CREATE TABLE sessions (session_id TEXT PRIMARY KEY, status TEXT NOT NULL, created_at TEXT NOT NULL,
+          project_dir TEXT, agent_name TEXT, parent_session_id TEXT);
+        CREATE TABLE events (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL,
+          event_type TEXT NOT NULL, timestamp TEXT NOT NULL, role TEXT, content TEXT);
+        CREATE TABLE runs (run_id TEXT PRIMARY KEY, session_id TEXT NOT NULL, type TEXT NOT NULL,
+          parameters TEXT NOT NULL, status TEXT NOT NULL, created_at TEXT NOT NULL);
+        INSERT INTO sessions VALUES
+          ('ses_000000000002', 'finished', '2026-01-06T10:00:01.000000+00:00', '/srv', 'coder', 'ses_000000000001'),
+          ('ses_000000000001', 'running', '2026-01-06T10:00:00.000000+00:00', '/srv', NULL, NULL);
+        INSERT INTO events (session_id, event_type, timestamp, role, content) VALUES
+          ('ses_000000000001', 'message', '2026-01-06T10:00:02.000000+00:00', 'user', '[{"type":"text","text":"hello"}]'),
+          ('ses_000000000001', 'message', '2026-01-06T10:00:01.000000+00:00', 'assistant', '[torn');
+        INSERT INTO runs VALUES ('run_000000000001', 'ses_000000000001', 'start_session',
+          '{"prompt":"hello"}', 'running', '2026-01-06T10:00:00.000000+00:00');"#;
+    connection.execute_batch(statements).unwrap();
+    connection.close().unwrap();
+}
+
+const COORDINATOR: [&str; 3] = ["import", "coordinator", "observability.db"];
+
+#[test]
+fn sessions_of_the_agent_coordinator_come_in_with_events_and_runs() {
+    let home = Home::new();
+    coordinator(&home);
+    let mut dry = home.json(&[&COORDINATOR[..], &["--dry-run"]].concat());
+    assert_eq!(home.json(&["session", "list"])["items"], json!([]));
+    let report = home.json(&COORDINATOR);
+    dry["dryRun"] = json!(false);
+    assert_eq!(dry, report);
+    assert_eq!(report["source"], "agent-coordinator");
+    assert_eq!([&report["sessions"]["imported"], &report["runs"]["imported"]], [2, 1]);
+    assert_eq!([&report["records"]["imported"], &report["records"]["keptRaw"]], [2, 1]);
+    let session = home.json(&["session", "show", "ses_000000000001"]);
+    assert_eq!([&session["status"], &session["projectDir"]], ["failed", "/srv"]);
+    assert_eq!(session["exit"]["reason"], "imported while running");
+    assert_eq!(session["lastActivityAt"], "2026-01-06T10:00:02.000Z");
+    let child = home.json(&["session", "show", "ses_000000000002"]);
+    assert_eq!(child["parentSessionId"], "ses_000000000001");
+    let again = home.json(&COORDINATOR);
+    assert_eq!([&again["sessions"]["unchanged"], &again["records"]["present"]], [2, 2]);
+    assert_eq!(home.json(&["db", "check"])["ok"], true);
+}
+
+#[test]
+fn the_report_of_the_agent_coordinators_sessions_is_for_people_too() {
+    let home = Home::new();
+    coordinator(&home);
+    let text = home.human(&COORDINATOR);
+    let expected = "source:         agent-coordinator\n\
+                    sessions found: 2\n\
+                    sessions:       2 imported\n\
+                    new runs:       1\n\
+                    new records:    2\n\
+                    other records:  1 kept raw\n\n\
+                    ses_000000000001: imported: 2 records, 1 run, 1 kept raw\n  \
+                      sessions line 2: status: \"running\": failed here\n  \
+                      runs line 1: status: \"running\": failed here\n  \
+                      events line 2: kept raw: content: is not JSON: expected ident at line 1 column 3\n\
+                    ses_000000000002: imported: 0 records, 0 runs\n";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn a_file_that_is_not_the_agent_coordinators_is_named_with_what_was_expected() {
+    let home = Home::new();
+    std::fs::write(home.work().join("observability.db"), "").unwrap();
+    assert_eq!(
+        home.refused(&COORDINATOR, 2),
+        "error: observability.db is not a database of the Agent Coordinator: it has no table sessions; \
+         `sessions` and `events` are expected, as in its `observability.db`\n\
+         hint: its file is `.agent-orchestrator/observability.db` as a rule\n"
+    );
+}
+
+/// The same with so many sessions, and fifty events of each, written by turns.
+fn large_coordinator(home: &Home, sessions: u32) {
+    coordinator(home);
+    let statements = format!(
+        "DELETE FROM sessions; DELETE FROM events; DELETE FROM runs;
+        WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {sessions} - 1)
+        INSERT INTO sessions (session_id, status, created_at)
+          SELECT printf('ses_%012x', i), 'finished', '2026-01-06T10:00:00.000000+00:00' FROM n;
+        WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 50 * {sessions} - 1)
+        INSERT INTO events (session_id, event_type, timestamp, content)
+          SELECT printf('ses_%012x', i % {sessions}), 'message',
+            '2026-01-06T10:00:01.000000+00:00', json_array(i) FROM n;"
+    );
+    connect(&home.work().join("observability.db")).execute_batch(&statements).unwrap();
+}
+
+/// What was said in the session of that number, in its order.
+fn said(home: &Home, number: u32) -> Vec<Option<u64>> {
+    let page = home.json(&["session", "events", &format!("ses_{number:012x}"), "--limit", "1000"]);
+    let events = page["items"].as_array().unwrap();
+    events.iter().map(|event| event["data"]["content"][0].as_u64()).collect()
+}
+
+#[test]
+fn three_hundred_sessions_of_fifty_events_come_once() {
+    let home = Home::new();
+    large_coordinator(&home, 300);
+    let report = home.json(&COORDINATOR);
+    assert_eq!([&report["sessions"]["imported"], &report["records"]["imported"]], [300, 15_000]);
+    let again = home.json(&COORDINATOR);
+    assert_eq!([&again["sessions"]["unchanged"], &again["records"]["present"]], [300, 15_000]);
+    let expected: Vec<_> = (0..50).map(|number| Some(7 + 300 * number)).collect();
+    assert_eq!(said(&home, 7), expected);
+    assert_eq!(home.json(&["db", "check"])["ok"], true);
+}
+
+#[test]
+fn an_import_that_is_killed_at_any_moment_is_completed_by_the_next() {
+    let home = Home::new();
+    large_coordinator(&home, 60);
+    for killed in 1..=12 {
+        let mut import = home.spawn(&COORDINATOR);
+        // Wherever it is by then, what follows must hold.
+        std::thread::sleep(std::time::Duration::from_millis(15 * killed));
+        import.kill().unwrap();
+        import.wait().unwrap();
+    }
+    let report = home.json(&COORDINATOR);
+    assert_eq!([&report["sessions"]["found"], &report["sessions"]["failed"]], [60, 0]);
+    let again = home.json(&COORDINATOR);
+    assert_eq!([&again["sessions"]["unchanged"], &again["records"]["present"]], [60, 3_000]);
+    for number in 0..60 {
+        let expected: Vec<_> = (0..50).map(|turn| Some(u64::from(number) + 60 * turn)).collect();
+        assert_eq!(said(&home, number), expected);
+    }
+    let list = home.json(&["session", "list", "--limit", "1000"]);
+    let whole = |session: &Value| {
+        session["labels"] == json!({}) && session["lastActivityAt"] == "2026-01-06T10:00:01.000Z"
+    };
+    assert!(list["items"].as_array().unwrap().iter().all(whole), "{list}");
+    assert_eq!(home.json(&["db", "check"])["ok"], true);
 }

@@ -87,13 +87,13 @@ fn an_error_names_thing_and_value_and_hints_at_a_command() {
 fn up_shows_where_things_are() {
     let home = Home::new();
     let version = env!("CARGO_PKG_VERSION");
-    let text = home.steady_text(&home.human(&["up"]));
+    let text = home.steady_text(&home.human(&["status"]));
     let head =
         format!("The harbor is ready.\n\nversion:  {version}\ndatabase: DIR/state/state.db\n");
     assert!(text.starts_with(&head), "{text}");
     assert!(text.contains("No sessions yet. Begin one:\n  ah session create"), "{text}");
     home.create_session("s1");
-    let mut answer = home.steady(home.json(&["up"]));
+    let mut answer = home.steady(home.json(&["status"]));
     let recent = answer["recent"].take();
     let bytes = answer["bytes"].take();
     let expected = json!({
@@ -156,7 +156,7 @@ fn nothing_stored_moves_the_terminal() {
         "draft show d1",
         "kv list",
         "kv get k",
-        "up",
+        "status",
     ] {
         let shown = home.on_terminal(arguments, &[], "");
         assert!(shown.contains('\u{fffd}'), "{arguments}: {shown:?}");

@@ -230,20 +230,25 @@ fn what_cannot_be_done_over_a_server_says_where() {
         assert_eq!(refused.status.code(), Some(4), "{arguments:?}: {said}");
         assert!(said.contains("hint: run it on the server's machine"), "{said}");
     }
-    let up = server.json(&home, &["up"]);
+    let up = server.json(&home, &["status"]);
     assert_eq!(up["database"], format!("behind {}", server.url));
 }
 
 #[test]
 fn nobody_is_served_by_accident() {
     let home = Home::new();
-    let said = home.refused(&["agent", "access-point"], 5);
+    let open = ["agent", "access-point", "--no-auth", "--bind", "0.0.0.0:0"];
+    assert!(home.refused(&open, 5).contains("nobody would be asked for a token"));
+    let plain = ["agent", "access-point", "--bind", "0.0.0.0:0"];
+    let said = home.refused(&plain, 5);
     assert!(
-        said.contains("hint: say that this is meant: `ah agent access-point --no-auth`"),
+        said.contains("--insecure") && said.contains("hint: serve this machine only"),
         "{said}"
     );
-    let open = ["agent", "access-point", "--no-auth", "--bind", "0.0.0.0:0"];
-    assert!(home.refused(&open, 5).contains("hint: listen on this machine only"));
+    assert!(
+        !home.state().join("admin-token").exists(),
+        "nothing is made for a server that is none"
+    );
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let said = home.refused(&["agent", "access-point", "--no-auth", "--bind", &address], 1);

@@ -180,6 +180,37 @@ fn nothing_but_a_read_is_sent_twice() {
 }
 
 #[test]
+fn a_write_with_a_key_is_sent_again_when_the_connection_breaks() {
+    let server = TestServer::new(|n, _| match n {
+        0..3 => Answer::HangUp,
+        _ => Answer::json(
+            r#"{"sessionId":"s","firstSeq":1,"lastSeq":1,"appended":1,"duplicates":0}"#,
+        ),
+    });
+    let key = ah_model::RequestKey::new("k", [&b""[..]]).unwrap();
+    let event = NewEvent { kind: "x".into(), data: RawJson::null(), dedup_key: None, ts: None };
+    let appended = block_on(server.store().keyed(key).append_events(id("s"), vec![event]));
+    assert_eq!(appended.unwrap().last_seq, 1);
+    let received = server.received();
+    assert_eq!(received.len(), 4);
+    assert!(received.iter().all(|request| request.body == received[0].body));
+}
+
+#[test]
+fn any_request_that_found_nobody_is_sent_again() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let options = RestOptions::new(free.to_string());
+    let http = Http::new(options).unwrap();
+    // Somebody comes while the first pauses last.
+    let late = std::thread::spawn(move || {
+        std::thread::sleep(RETRY_PAUSES[0] / 2);
+        TestServer::at(free, |_, _| Answer::json(ENTRY))
+    });
+    http.put(&Target::new(["kv", "entry"]), &entry()).unwrap();
+    assert_eq!(late.join().unwrap().lines(), ["PUT /api/v1/kv/entry"]);
+}
+
+#[test]
 fn a_problem_is_no_reason_to_ask_again() {
     let server = TestServer::new(|_, _| Answer::problem(503, r#"{"code":"busy"}"#));
     let error = get(&server.store()).unwrap_err();
@@ -300,8 +331,8 @@ fn a_token_that_is_a_word_changes_no_problem() {
 
 #[test]
 fn options_that_cannot_work_are_refused_before_anybody_is_asked() {
-    let https = RestStore::connect(RestOptions::new("https://localhost"));
-    assert!(matches!(https, Err(StoreError::Invalid(invalid)) if invalid.field == "server"));
+    let ftp = RestStore::connect(RestOptions::new("ftp://localhost"));
+    assert!(matches!(ftp, Err(StoreError::Invalid(invalid)) if invalid.field == "server"));
     let options = RestOptions { timeout: Duration::ZERO, ..RestOptions::new("localhost") };
     let zero = RestStore::connect(options);
     assert!(matches!(zero, Err(StoreError::Invalid(invalid)) if invalid.field == "timeout"));

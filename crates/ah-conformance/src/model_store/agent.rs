@@ -15,7 +15,7 @@ use super::{Door, ModelStore, Rows, after_number, after_text, overfull};
 impl Agents for ModelStore {
     async fn create_agent(&self, agent: NewAgent) -> Result<Agent, StoreError> {
         agent.check()?;
-        self.write(|rows, door| rows.create_agent(agent, door))
+        self.write_once(|rows, door| rows.create_agent(agent, door))
     }
 
     async fn agent(&self, id: AgentId) -> Result<Agent, StoreError> {
@@ -74,7 +74,7 @@ impl Agents for ModelStore {
 
     async fn renew_agent(&self, id: AgentId, renewal: Renewal) -> Result<Session, StoreError> {
         renewal.check()?;
-        self.write(|rows, door| rows.renew_agent(&id, renewal, door))
+        self.write_once(|rows, door| rows.renew_agent(&id, renewal, door))
     }
 
     async fn append_to_agent(
@@ -84,7 +84,7 @@ impl Agents for ModelStore {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
-        self.write(|rows, door| rows.append_to_agent(&id, expected.as_ref(), events, door))
+        self.write_once(|rows, door| rows.append_to_agent(&id, expected.as_ref(), events, door))
     }
 
     async fn agent_sessions(
@@ -167,6 +167,7 @@ impl Rows {
         let died = before != Lifecycle::Dead && to == Lifecycle::Dead;
         if let Some(active) = agent.active_session_id.as_ref().filter(|_| died) {
             self.row_mut(active)?.close(RETIRED, now);
+            self.end_work(active, door)?;
         }
         Ok(agent)
     }
@@ -184,6 +185,7 @@ impl Rows {
         let (new, forked_from) = self.next_session(&agent, &active, &renewal)?;
         let (now, cause) = (door.now(), renewal.cause());
         self.row_mut(&active.id)?.close(cause.as_str(), now);
+        self.end_work(&active.id, door)?;
         let session = self.create_session(new, door)?;
         self.row_mut(&session.id)?.forked_from = forked_from;
         self.join(&session.id, agent.begins_session(cause))?;

@@ -14,7 +14,7 @@ impl Drafts for ModelStore {
         fields: DraftFields,
     ) -> Result<Draft, StoreError> {
         fields.check()?;
-        self.write(|rows, door| rows.save_draft(id, fields, door))
+        self.write_once(|rows, door| rows.save_draft(id, fields, door))
     }
 
     async fn draft(&self, id: DraftId) -> Result<Draft, StoreError> {
@@ -39,7 +39,7 @@ impl Drafts for ModelStore {
 
     async fn launch_draft(&self, id: DraftId, task: NewTask) -> Result<TaskBatch, StoreError> {
         task.check()?;
-        self.write(|rows, door| {
+        self.write_once(|rows, door| {
             rows.delete_draft(&id)?;
             rows.create_task(task, door)
         })

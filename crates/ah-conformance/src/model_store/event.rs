@@ -19,7 +19,7 @@ impl Events for ModelStore {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
-        self.write(|rows, door| rows.append_events(&session, events, door.now()))
+        self.write_once(|rows, door| rows.append_events(&session, events, door.now()))
     }
 
     async fn append_events_after(
@@ -29,7 +29,7 @@ impl Events for ModelStore {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
-        self.write(|rows, door| {
+        self.write_once(|rows, door| {
             let end = rows.row(&session)?.last_seq;
             if end != after {
                 let reason = format!("has {end} events, {after} were expected");
@@ -111,14 +111,16 @@ impl Rows {
             let agent = self.agents.get_mut(&place.id).unwrap();
             agent.usage = agent.usage.plus(usage);
         }
-        log.push(Arc::new(Event {
+        let event = Arc::new(Event {
             session_id: id.clone(),
             seq: session.last_seq,
             ts: new.ts.unwrap_or(now),
             kind: new.kind,
             data: new.data,
             dedup_key: new.dedup_key,
-        }));
+        });
+        log.push(event.clone());
+        self.happenings.event(event);
         (session.last_seq, true)
     }
 

@@ -7,32 +7,46 @@
 mod agent;
 mod agent_import;
 mod agent_kind;
+mod callback;
 mod draft;
 mod event;
+mod executor;
+mod feed;
 mod kv;
 mod repo;
+mod request_key;
 mod run;
+mod run_report;
+mod run_sweep;
 mod runtime;
 mod session;
 mod task;
+mod token;
 mod workspace;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use ah_model::{
-    Agent, AgentId, AgentKind, Cursor, Draft, DraftId, Event, Invalid, Page, PageRequest, Repo,
-    Run, RunId, Runtime, Session, SessionId, Task, Timestamp, Workspace,
+    Agent, AgentId, AgentKind, Callback, Credentials, Cursor, Draft, DraftId, Event, Executor,
+    ExecutorId, Invalid, Page, PageRequest, Repo, RequestKey, Runtime, Session, SessionId, Task,
+    Timestamp, TokenId, Workspace,
 };
 use ah_store::{Capabilities, Clock, Ids, Store, StoreError};
 use tokio::sync::watch;
 
+use self::feed::Happenings;
+use self::request_key::Answer;
+use self::run::RunRow;
+
 /// A [`Store`] in memory.
 pub struct ModelStore {
-    door: Door,
+    door: Arc<Door>,
     rows: Arc<Mutex<Rows>>,
     /// Rises with every write; readers at the end of a log wait for it.
     writes: watch::Sender<u64>,
+    /// The request that this view of the store is for.
+    key: Option<RequestKey>,
 }
 
 /// Where time, randomness and the declared differences come from.
@@ -60,7 +74,15 @@ struct Rows {
     sessions: BTreeMap<SessionId, Session>,
     events: BTreeMap<SessionId, Vec<Arc<Event>>>,
     tasks: BTreeMap<i64, Task>,
-    runs: BTreeMap<RunId, Run>,
+    /// By their number in the queue.
+    runs: BTreeMap<i64, RunRow>,
+    /// By a number that rises with each.
+    callbacks: BTreeMap<i64, Callback>,
+    executors: BTreeMap<ExecutorId, Executor>,
+    tokens: BTreeMap<TokenId, Credentials>,
+    happenings: Happenings,
+    /// Of keyed requests, by the key.
+    answers: BTreeMap<String, Answer>,
     drafts: BTreeMap<DraftId, Draft>,
     pairs: BTreeMap<(String, String), String>,
     last_number: i64,
@@ -70,9 +92,10 @@ impl ModelStore {
     /// An empty store.
     pub fn new(clock: Arc<dyn Clock>, ids: Ids, capabilities: Capabilities) -> Self {
         Self {
-            door: Door { clock, ids, capabilities },
+            door: Arc::new(Door { clock, ids, capabilities }),
             rows: Arc::default(),
             writes: watch::Sender::new(0),
+            key: None,
         }
     }
 
@@ -88,6 +111,7 @@ impl ModelStore {
         let mut rows = self.rows.lock().unwrap();
         let mut copy = rows.clone();
         let done = work(&mut copy, &self.door)?;
+        copy.note_changes(&rows, self.door.now());
         *rows = copy;
         drop(rows);
         self.writes.send_modify(|writes| *writes += 1);
@@ -106,6 +130,15 @@ impl Rows {
 impl Store for ModelStore {
     fn capabilities(&self) -> Capabilities {
         self.door.capabilities
+    }
+
+    fn keyed(&self, key: RequestKey) -> Box<dyn Store> {
+        Box::new(Self {
+            door: self.door.clone(),
+            rows: self.rows.clone(),
+            writes: self.writes.clone(),
+            key: Some(key),
+        })
     }
 }
 

@@ -1,64 +1,235 @@
-//! Runs in the oracle.
+//! Runs in the oracle: the facet, the queue and what is read of it.
 
-use ah_model::{NewRun, Run, RunId, RunStatus, SessionId, limits};
+use ah_model::{
+    Appended, Callback, Cursor, ExecutorId, Invalid, Lease, NewEvent, NewRun, Page, PageRequest,
+    Run, RunClaim, RunEnd, RunFilter, RunId, RunStatus, Session, SessionId, SessionUpdate, Swept,
+    Timestamp, check_lease_ms, limits,
+};
 use ah_store::{Kind, Runs, StoreError};
 use async_trait::async_trait;
 
-use super::{Door, ModelStore, Rows};
+use super::{Door, ModelStore, Rows, after_number, overfull};
+
+/// A run, and when its holder was last told to stop it.
+#[derive(Clone)]
+pub(super) struct RunRow {
+    pub(super) run: Run,
+    pub(super) told_at: Option<Timestamp>,
+}
 
 #[async_trait]
 impl Runs for ModelStore {
     async fn create_run(&self, run: NewRun) -> Result<Run, StoreError> {
-        self.write(|rows, door| rows.create_run(run, door))
+        run.check()?;
+        self.write_once(|rows, door| rows.create_run(run, door))
     }
 
     async fn run(&self, id: RunId) -> Result<Run, StoreError> {
-        let found = self.read(|rows| rows.runs.get(&id).cloned());
-        found.ok_or_else(|| StoreError::not_found(Kind::Run, id))
+        self.read(|rows| Ok(rows.runs[&rows.place(&id)?].run.clone()))
+    }
+
+    async fn list_runs(
+        &self,
+        filter: RunFilter,
+        page: PageRequest,
+    ) -> Result<Page<Run>, StoreError> {
+        let before = after_number(&page)?.unwrap_or(i64::MAX);
+        self.read(|rows| {
+            let runs = rows.runs.iter().rev().filter(|(place, _)| **place < before);
+            let runs = runs.filter(|(_, row)| matches(&filter, &row.run));
+            let items = overfull(runs.map(|(place, row)| (*place, row.run.clone())), &page);
+            let cursor = |(place, _): &(i64, Run)| Cursor::Number(*place);
+            let Page { items, next_cursor } = Page::from_overfull(items, page.limit, cursor);
+            Ok(Page { items: items.into_iter().map(|(_, run)| run).collect(), next_cursor })
+        })
     }
 
     async fn session_runs(&self, session: SessionId) -> Result<Vec<Run>, StoreError> {
         self.read(|rows| {
             rows.row(&session)?;
-            let runs = rows.runs.values().filter(|run| run.session_id == session);
-            let newest = runs.rev().take(limits::PAGE_ITEMS_MAX as usize);
-            let mut runs: Vec<_> = newest.cloned().collect();
-            runs.reverse();
-            Ok(runs)
+            let runs = rows.runs.values().filter(|row| row.run.session_id == session);
+            Ok(newest(runs.map(|row| row.run.clone())))
         })
+    }
+
+    async fn claim_run(&self, claim: RunClaim) -> Result<Option<Run>, StoreError> {
+        claim.check()?;
+        self.write_once_if(Option::is_some, |rows, door| Ok(rows.claim_run(&claim, door.now())))
+    }
+
+    async fn renew_run(&self, lease: Lease, lease_ms: u64) -> Result<Run, StoreError> {
+        check_lease_ms(lease_ms)?;
+        self.write_once(|rows, door| {
+            let run = rows.run_mut(&lease.run_id)?;
+            run.renew(&lease, lease_ms, door.now()).map_err(|reason| refused(run, reason))?;
+            Ok(run.clone())
+        })
+    }
+
+    async fn start_run(&self, lease: Lease) -> Result<Run, StoreError> {
+        self.write_once(|rows, door| rows.start_run(&lease, door.now()))
+    }
+
+    async fn bind_run(&self, lease: Lease, update: SessionUpdate) -> Result<Session, StoreError> {
+        update.check()?;
+        self.write_once(|rows, door| {
+            let run = rows.start_run(&lease, door.now())?;
+            rows.update_session(&run.session_id, &update, door.now())
+        })
+    }
+
+    async fn append_to_run(
+        &self,
+        lease: Lease,
+        events: Vec<NewEvent>,
+    ) -> Result<Appended, StoreError> {
+        NewEvent::check_batch(&events)?;
+        self.write_once(|rows, door| {
+            let run = rows.run_mut(&lease.run_id)?.clone();
+            run.check_held(&lease).map_err(|reason| refused(&run, reason))?;
+            rows.append_events(&run.session_id, events, door.now())
+        })
+    }
+
+    async fn finish_run(&self, lease: Lease, end: RunEnd) -> Result<Run, StoreError> {
+        end.check()?;
+        self.write_once(|rows, door| rows.finish_run(&lease, &end, door))
+    }
+
+    async fn stop_session(&self, id: SessionId) -> Result<Session, StoreError> {
+        self.write_once(|rows, door| rows.stop_session(&id, door))
+    }
+
+    async fn stop_run(&self, id: RunId) -> Result<Run, StoreError> {
+        self.write_once(|rows, door| {
+            let run = rows.run_mut(&id)?.clone();
+            if !run.status.is_live() {
+                let reason = format!("is {} and cannot be stopped", run.status);
+                return Err(refused(&run, reason));
+            }
+            rows.stop_session(&run.session_id, door)?;
+            Ok(rows.run_mut(&id)?.clone())
+        })
+    }
+
+    async fn stop_orders(&self, executor: ExecutorId) -> Result<Vec<Run>, StoreError> {
+        self.write_once(|rows, door| Ok(rows.stop_orders(&executor, door.now())))
+    }
+
+    async fn sweep_runs(&self) -> Result<Swept, StoreError> {
+        self.write(|rows, door| rows.sweep_runs(door))
+    }
+
+    async fn callbacks(&self, parent: SessionId) -> Result<Vec<Callback>, StoreError> {
+        self.read(|rows| {
+            rows.row(&parent)?;
+            let callbacks = rows.callbacks.values();
+            let of_parent = callbacks.filter(|callback| callback.parent_session_id == parent);
+            Ok(newest(of_parent.cloned()))
+        })
+    }
+
+    async fn restore_run(&self, run: Run) -> Result<bool, StoreError> {
+        if run.status.is_live() {
+            let reason = format!("{}, only a run that has ended is restored", run.status);
+            return Err(Invalid::new("status", reason).into());
+        }
+        self.write(|rows, _| rows.restore_run(run))
     }
 }
 
 impl Rows {
     /// Queues a run. It is no activity of the session: nothing has happened to it yet.
-    pub(super) fn create_run(&mut self, new: NewRun, door: &Door) -> Result<Run, StoreError> {
-        self.row(&new.session_id)?;
-        let mut of_session = self.runs.values().filter(|r| r.session_id == new.session_id);
-        if let Some(live) = of_session.find(|run| run.status.is_live()) {
-            let reason = format!("run {} is {}", live.id, live.status);
-            return Err(StoreError::conflict(Kind::Session, new.session_id, reason));
+    pub(super) fn create_run(&mut self, mut new: NewRun, door: &Door) -> Result<Run, StoreError> {
+        if let Some(session) = new.session.take() {
+            self.create_session(*session, door)?;
+        }
+        let session = self.row(&new.session_id)?;
+        if let Some(live) = self.live_run(&session.id) {
+            let reason = format!("has the live run {}", live.id);
+            return Err(StoreError::conflict(Kind::Session, &session.id, reason));
+        }
+        let fits = session.check_run(new.kind);
+        fits.map_err(|reason| StoreError::conflict(Kind::Session, &session.id, reason))?;
+        if let Some(parent) = &new.parent_session_id {
+            self.row(parent)?;
+        }
+        if let Some(taken) = new.id.as_ref().filter(|id| self.place(id).is_ok()) {
+            return Err(StoreError::conflict(Kind::Run, taken, "exists already"));
         }
         let now = door.now();
-        let run = Run {
-            id: door.ids.run(now)?,
-            session_id: new.session_id,
-            kind: new.kind,
-            status: RunStatus::Pending,
-            parameters: new.parameters,
-            demands: new.demands,
-            executor_id: None,
-            lease_epoch: 0,
-            lease_expires_at: None,
-            stop_requested_at: None,
-            execution_mode: None,
-            error: None,
-            result: None,
-            created_at: now,
-            claimed_at: None,
-            started_at: None,
-            ended_at: None,
+        let id = match new.id.clone() {
+            Some(id) => id,
+            None => door.ids.run(now)?,
         };
-        self.runs.insert(run.id.clone(), run.clone());
+        let run = Run::queued(new, id, session, now);
+        self.insert_run(run.clone());
         Ok(run)
     }
+
+    /// A run that ended elsewhere; a parent that is not here is dropped.
+    fn restore_run(&mut self, mut run: Run) -> Result<bool, StoreError> {
+        self.row(&run.session_id)?;
+        if self.place(&run.id).is_ok() {
+            return Ok(false);
+        }
+        run.parent_session_id.take_if(|id| self.row(id).is_err());
+        self.insert_run(run);
+        Ok(true)
+    }
+
+    fn insert_run(&mut self, run: Run) {
+        let place = self.next_number();
+        self.runs.insert(place, RunRow { run, told_at: None });
+    }
+
+    fn claim_run(&mut self, claim: &RunClaim, now: Timestamp) -> Option<Run> {
+        let free = |run: &Run| run.status == RunStatus::Pending && claim.offer.meets(&run.demands);
+        let row = self.runs.values_mut().find(|row| free(&row.run))?;
+        row.run.claim(claim, now);
+        Some(row.run.clone())
+    }
+
+    pub(super) fn live_run(&self, session: &SessionId) -> Option<&Run> {
+        let mut runs = self.runs.values().map(|row| &row.run);
+        runs.find(|run| run.session_id == *session && run.status.is_live())
+    }
+
+    /// Where the runs that pass stand in the queue.
+    pub(super) fn places(&self, passes: impl Fn(&Run) -> bool) -> Vec<i64> {
+        let rows = self.runs.iter().filter(|(_, row)| passes(&row.run));
+        rows.map(|(place, _)| *place).collect()
+    }
+
+    pub(super) fn place(&self, id: &RunId) -> Result<i64, StoreError> {
+        let place = self.places(|run| run.id == *id).first().copied();
+        place.ok_or_else(|| StoreError::not_found(Kind::Run, id))
+    }
+
+    pub(super) fn run_mut(&mut self, id: &RunId) -> Result<&mut Run, StoreError> {
+        let place = self.place(id)?;
+        Ok(self.run_at(place))
+    }
+
+    pub(super) fn run_at(&mut self, place: i64) -> &mut Run {
+        &mut self.runs.get_mut(&place).unwrap().run
+    }
+}
+
+pub(super) fn refused(run: &Run, reason: String) -> StoreError {
+    StoreError::conflict(Kind::Run, &run.id, reason)
+}
+
+fn matches(filter: &RunFilter, run: &Run) -> bool {
+    (filter.statuses.is_empty() || filter.statuses.contains(&run.status))
+        && filter.session_id.as_ref().is_none_or(|id| run.session_id == *id)
+        && filter.executor_id.as_ref().is_none_or(|id| run.executor_id.as_ref() == Some(id))
+}
+
+/// The last of `items`, at most a page.
+fn newest<T>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut items: Vec<_> = items.collect();
+    let surplus = items.len().saturating_sub(limits::PAGE_ITEMS_MAX as usize);
+    items.drain(..surplus);
+    items
 }

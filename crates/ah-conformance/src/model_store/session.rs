@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use ah_model::{
-    Agent, Cursor, ExportHeader, Fork, Membership, NewSession, Origin, Page, PageRequest, Session,
-    SessionFilter, SessionId, StatusChange, Timestamp, Usage,
+    Agent, Cursor, ExportHeader, Fork, Membership, NewSession, Origin, Page, PageRequest,
+    RunStatus, Session, SessionFilter, SessionId, SessionUpdate, StatusChange, Timestamp, Usage,
 };
 use ah_store::{Kind, SessionFork, Sessions, StoreError};
 use async_trait::async_trait;
@@ -15,7 +15,7 @@ use super::{Door, ModelStore, Rows, foreign, overfull};
 impl Sessions for ModelStore {
     async fn create_session(&self, session: NewSession) -> Result<Session, StoreError> {
         session.check()?;
-        self.write(|rows, door| rows.create_session(session, door))
+        self.write_once(|rows, door| rows.create_session(session, door))
     }
 
     async fn session(&self, id: SessionId) -> Result<Session, StoreError> {
@@ -61,10 +61,23 @@ impl Sessions for ModelStore {
     ) -> Result<Session, StoreError> {
         change.check()?;
         self.write(|rows, door| {
+            let ended = change.to.is_finished();
             let moved = rows.row_mut(&id)?.transition(change, door.now());
             moved.map_err(|reason| StoreError::conflict(Kind::Session, &id, reason))?;
+            if ended {
+                rows.end_work(&id, door)?;
+            }
             rows.shown(&id)
         })
+    }
+
+    async fn update_session(
+        &self,
+        id: SessionId,
+        update: SessionUpdate,
+    ) -> Result<Session, StoreError> {
+        update.check()?;
+        self.write(|rows, door| rows.update_session(&id, &update, door.now()))
     }
 
     async fn rename_session(&self, id: SessionId, title: String) -> Result<Session, StoreError> {
@@ -86,7 +99,7 @@ impl Sessions for ModelStore {
         if let Some(title) = &fork.title {
             Session::check_title(title)?;
         }
-        self.write(|rows, door| rows.fork_session(&id, fork, door))
+        self.write_once(|rows, door| rows.fork_session(&id, fork, door))
     }
 
     async fn delete_session(&self, id: SessionId) -> Result<(), StoreError> {
@@ -151,6 +164,20 @@ impl Rows {
         self.shown(&id)
     }
 
+    /// The kind that it may name is registered with it.
+    pub(super) fn update_session(
+        &mut self,
+        id: &SessionId,
+        update: &SessionUpdate,
+        now: Timestamp,
+    ) -> Result<Session, StoreError> {
+        self.row_mut(id)?.update(update, now);
+        if let Some(agent) = &update.agent {
+            self.put_agent_kind(agent.clone(), None);
+        }
+        self.shown(id)
+    }
+
     fn fork_session(
         &mut self,
         id: &SessionId,
@@ -177,17 +204,31 @@ impl Rows {
             let reason = format!("is the active session of agent {}", agent.name);
             return Err(StoreError::conflict(Kind::Session, id, reason));
         }
+        if let Some(run) = self.live_run(id).filter(|run| run.status != RunStatus::Pending) {
+            let reason = format!("has the live run {}", run.id);
+            return Err(StoreError::conflict(Kind::Session, id, reason));
+        }
+        self.forget_session(id);
+        Ok(())
+    }
+
+    /// Removes a session and all that goes with it; who names it as the parent has none from now.
+    fn forget_session(&mut self, id: &SessionId) {
         let removed = self.sessions.remove(id);
         self.events.remove(id);
+        self.happenings.forget_events(id);
         if let Some(place) = removed.and_then(|session| session.of_agent) {
             self.recount(&place.id);
         }
         self.tasks.retain(|_, task| task.session_id != *id);
-        self.runs.retain(|_, run| run.session_id != *id);
+        self.runs.retain(|_, row| row.run.session_id != *id);
+        self.callbacks.retain(|_, callback| callback.parent_session_id != *id);
         for child in self.sessions.values_mut() {
             child.parent_session_id.take_if(|parent| parent == id);
         }
-        Ok(())
+        for row in self.runs.values_mut() {
+            row.run.parent_session_id.take_if(|parent| parent == id);
+        }
     }
 
     /// Inserts what an export says, without events; links to what is not here are dropped, but a

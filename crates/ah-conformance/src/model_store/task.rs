@@ -13,7 +13,7 @@ use super::{Door, ModelStore, Rows, after_number, overfull};
 impl Tasks for ModelStore {
     async fn create_task(&self, task: NewTask) -> Result<TaskBatch, StoreError> {
         task.check()?;
-        self.write(|rows, door| rows.create_task(task, door))
+        self.write_once(|rows, door| rows.create_task(task, door))
     }
 
     async fn task(&self, id: i64) -> Result<Task, StoreError> {
@@ -69,15 +69,9 @@ impl Rows {
         door: &Door,
     ) -> Result<(), StoreError> {
         let session = self.create_session(session, door)?;
-        let run = self.create_run(
-            NewRun {
-                session_id: session.id.clone(),
-                kind: RunKind::Start,
-                parameters: new.run_parameters()?,
-                demands: None,
-            },
-            door,
-        )?;
+        let parameters = new.run_parameters()?;
+        let run =
+            self.create_run(NewRun::new(session.id.clone(), RunKind::Start, parameters), door)?;
         let task = Task {
             id: None,
             session_id: session.id.clone(),

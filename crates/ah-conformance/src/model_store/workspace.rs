@@ -15,7 +15,7 @@ impl Workspaces for ModelStore {
     ) -> Result<Workspace, StoreError> {
         supported(self.door.capabilities)?;
         Workspace::check(&name, external_id.as_deref())?;
-        self.write(|rows, door| {
+        self.write_once(|rows, door| {
             if rows.workspaces.values().any(|row| row.name == name) {
                 let reason = "exists already";
                 return Err(StoreError::conflict(Kind::Workspace, name, reason));

@@ -2,15 +2,17 @@
 //! bad values come up often.
 
 mod agent;
+mod run;
 
 use ah_model::{
     Agent, AgentFilter, AgentKindRef, BatchId, Cursor, Delivery, DraftFields, DraftId, EventQuery,
-    Exit, ExportHeader, Fork, KvEntry, Labels, NewEvent, NewRepo, NewRun, NewSession, NewTask,
-    Order, Origin, PageLimit, RawJson, RunId, RunKind, RuntimeSpec, RuntimeType, Session,
+    ExecutorId, Exit, ExportHeader, Fork, KvEntry, Labels, NewEvent, NewRepo, NewSession, NewTask,
+    Order, Origin, PageLimit, RawJson, Run, RunFilter, RuntimeSpec, RuntimeType, Session,
     SessionFilter, SessionId, SessionStatus, StatusChange, Task, TaskFilter, Timestamp, Vcs,
 };
-use ah_store::{Agents, Clock, Drafts, Repos, Runs, SessionFork, Sessions, Tasks};
+use ah_store::{Agents, Clock, Drafts, Executors, Repos, Runs, SessionFork, Sessions, Tasks};
 
+pub(super) use self::run::JUMPS_MS;
 use super::operation::{Operation, Start, Stored};
 use crate::given::{all, json, kind, labels, remote, repo};
 use crate::{ModelStore, Random, TestClock};
@@ -30,6 +32,13 @@ const PAYLOADS: [&str; 9] = [
 ];
 const METADATA: [&str; 4] = ["null", "{}", "0", r#"{"a":[1,"x"]}"#];
 
+/// What a walk is mostly about.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Mix {
+    Everything,
+    Runs,
+}
+
 /// A random source with what the oracle holds, so that much of what is asked for exists.
 pub(super) struct Chooser<'a> {
     random: &'a mut Random,
@@ -38,7 +47,8 @@ pub(super) struct Chooser<'a> {
     agents: Vec<Agent>,
     repos: Vec<i64>,
     tasks: Vec<Task>,
-    runs: Vec<RunId>,
+    runs: Vec<Run>,
+    executors: Vec<ExecutorId>,
     drafts: Vec<DraftId>,
 }
 
@@ -46,11 +56,8 @@ impl<'a> Chooser<'a> {
     pub(super) async fn new(model: &ModelStore, clock: &TestClock, random: &'a mut Random) -> Self {
         let sessions = model.list_sessions(SessionFilter::default(), all()).await;
         let sessions = sessions.unwrap().items;
-        let mut runs = vec!["r1".parse().unwrap()];
-        for session in sessions.iter().take(5) {
-            let found = model.session_runs(session.id.clone()).await.unwrap();
-            runs.extend(found.into_iter().map(|run| run.id));
-        }
+        let runs = model.list_runs(RunFilter::default(), all()).await.unwrap().items;
+        let executors = model.list_executors(all()).await.unwrap().items;
         let mut repos = vec![-1, i64::MAX];
         repos.extend(model.list_repos(all()).await.unwrap().items.iter().map(|repo| repo.id));
         let drafts = model.list_drafts(all()).await.unwrap().items;
@@ -64,14 +71,27 @@ impl<'a> Chooser<'a> {
             repos,
             tasks: tasks.unwrap().items,
             runs,
+            executors: executors.into_iter().map(|executor| executor.id).collect(),
             drafts: drafts.into_iter().map(|draft| draft.id).collect(),
         }
     }
 
+    /// Runs come up in every walk; in some, little else does.
+    pub(super) fn operation(&mut self, mix: Mix) -> Operation {
+        let of_runs = match mix {
+            Mix::Everything => self.random.one_in(4),
+            Mix::Runs => !self.random.one_in(5),
+        };
+        match of_runs {
+            true => self.run_operation(),
+            false => self.other_operation(),
+        }
+    }
+
     /// One flat table, the frequent first.
-    pub(super) fn operation(&mut self) -> Operation {
+    fn other_operation(&mut self) -> Operation {
         use Operation as Op;
-        match self.random.below(78) {
+        match self.random.below(76) {
             0..=6 => Op::AppendEvents(self.session_id(), self.events()),
             7..=10 => Op::CreateSession(Box::new(self.new_session())),
             11..=13 => Op::SetSessionStatus(self.session_id(), self.status_change()),
@@ -91,29 +111,27 @@ impl<'a> Chooser<'a> {
             30 | 31 => Op::CreateTask(self.new_task()),
             32 => Op::Task(self.task_number()),
             33 => Op::ListTasks(self.task_filter(), self.start()),
-            34 => Op::CreateRun(self.new_run()),
-            35 => Op::Run(self.random.pick(&self.runs)),
-            36 => Op::SessionRuns(self.session_id()),
-            37 | 38 => Op::SaveDraft(self.maybe_draft(), self.draft_fields()),
-            39 => Op::Draft(self.draft_id()),
-            40 => Op::ListDrafts(self.start()),
-            41 => match self.random.one_in(2) {
+            34 => Op::UpdateSession(self.session_id(), self.session_update()),
+            35 | 36 => Op::SaveDraft(self.maybe_draft(), self.draft_fields()),
+            37 => Op::Draft(self.draft_id()),
+            38 => Op::ListDrafts(self.start()),
+            39 => match self.random.one_in(2) {
                 true => Op::DeleteDraft(self.draft_id()),
                 false => Op::LaunchDraft(self.draft_id(), self.new_task()),
             },
-            42 => Op::PutAgentKind(self.agent(), self.metadata()),
-            43 => Op::PutRuntime(self.runtime(), self.metadata()),
-            44 => Op::PutRepo(self.repo()),
-            45 => match self.random.one_in(2) {
+            40 => Op::PutAgentKind(self.agent(), self.metadata()),
+            41 => Op::PutRuntime(self.runtime(), self.metadata()),
+            42 => Op::PutRepo(self.repo()),
+            43 => match self.random.one_in(2) {
                 true => Op::Repo(self.random.pick(&self.repos)),
                 false => Op::RemoveRepo(self.random.pick(&self.repos)),
             },
-            46 => Op::CreateWorkspace(self.text(), self.random.one_in(2).then(|| "e".to_owned())),
-            47 => Op::KvGet(self.scope(), self.text()),
-            48 | 49 => Op::KvSet(self.pair()),
-            50 => Op::KvDelete(self.scope(), self.text()),
-            51 | 52 => self.append_after(),
-            53 => self.other_list(),
+            44 => Op::CreateWorkspace(self.text(), self.random.one_in(2).then(|| "e".to_owned())),
+            45 => Op::KvGet(self.scope(), self.text()),
+            46 | 47 => Op::KvSet(self.pair()),
+            48 => Op::KvDelete(self.scope(), self.text()),
+            49 | 50 => self.append_after(),
+            51 => self.other_list(),
             _ => self.agent_operation(),
         }
     }
@@ -401,15 +419,6 @@ impl<'a> Chooser<'a> {
         TaskFilter {
             batch_id: self.random.one_in(3).then_some(batch),
             session_id: self.random.one_in(3).then(|| self.session_id()),
-        }
-    }
-
-    fn new_run(&mut self) -> NewRun {
-        NewRun {
-            session_id: self.session_id(),
-            kind: self.random.pick(&[RunKind::Start, RunKind::Resume]),
-            parameters: json(self.random.pick(&METADATA)),
-            demands: self.metadata(),
         }
     }
 

@@ -2,9 +2,10 @@
 
 use ah_model::{
     AgentFilter, AgentId, AgentImport, AgentKindRef, AgentUpdate, Cursor, DraftFields, DraftId,
-    EventQuery, ExportHeader, KvEntry, Lifecycle, NewAgent, NewEvent, NewRepo, NewRun, NewSession,
-    NewTask, Order, Origin, PageLimit, RawJson, Renewal, RunId, RuntimeSpec, SessionFilter,
-    SessionId, StatusChange, TaskFilter,
+    EventQuery, ExecutorId, ExportHeader, KvEntry, Lease, Lifecycle, NewAgent, NewEvent,
+    NewExecutor, NewRepo, NewRun, NewSession, NewTask, NewToken, Order, Origin, PageLimit, RawJson,
+    Renewal, RequestKey, Run, RunClaim, RunEnd, RunFilter, RunId, RuntimeSpec, SessionFilter,
+    SessionId, SessionUpdate, StatusChange, TaskFilter, TokenId,
 };
 use ah_store::SessionFork;
 
@@ -38,6 +39,7 @@ pub(super) enum Operation {
     SetSessionStatus(SessionId, StatusChange),
     RenameSession(SessionId, String),
     PinSession(SessionId, bool),
+    UpdateSession(SessionId, SessionUpdate),
     ForkSession(SessionId, SessionFork),
     DeleteSession(SessionId),
     RestoreSession(Box<ExportHeader>),
@@ -61,9 +63,7 @@ pub(super) enum Operation {
     CreateTask(NewTask),
     Task(i64),
     ListTasks(TaskFilter, Start),
-    CreateRun(NewRun),
-    Run(RunId),
-    SessionRuns(SessionId),
+    Runs(RunOperation),
     SaveDraft(Option<DraftId>, DraftFields),
     Draft(DraftId),
     ListDrafts(Start),
@@ -73,6 +73,40 @@ pub(super) enum Operation {
     KvSet(KvEntry),
     KvDelete(String, String),
     KvList(String, Start),
+    /// The same operation under a key.
+    Keyed(RequestKey, Box<Self>),
+}
+
+/// A call about runs, their executors and who may do it; none of them has a number.
+#[derive(Debug, Clone)]
+pub(super) enum RunOperation {
+    Create(Box<NewRun>),
+    Run(RunId),
+    List(RunFilter, Start),
+    OfSession(SessionId),
+    Claim(RunClaim),
+    Renew(Lease, u64),
+    Start(Lease),
+    Bind(Lease, SessionUpdate),
+    Append(Lease, Vec<NewEvent>),
+    Finish(Lease, RunEnd),
+    StopSession(SessionId),
+    Stop(RunId),
+    StopOrders(ExecutorId),
+    Sweep,
+    Callbacks(SessionId),
+    Restore(Box<Run>),
+    RegisterExecutor(NewExecutor),
+    Executor(ExecutorId),
+    ListExecutors(Start),
+    ExecutorSeen(ExecutorId),
+    AskExecutorToGo(ExecutorId),
+    RemoveExecutor(ExecutorId),
+    CreateToken(NewToken),
+    Credentials(TokenId),
+    ListTokens(Start),
+    RevokeToken(TokenId),
+    TokenUsed(TokenId),
 }
 
 /// Whether there are events after a watch's cursor.
@@ -103,6 +137,7 @@ impl Operation {
             | Self::SetSessionStatus(..)
             | Self::RenameSession(..)
             | Self::PinSession(..)
+            | Self::UpdateSession(..)
             | Self::ForkSession(..)
             | Self::DeleteSession(_)
             | Self::RestoreSession(_)
@@ -122,9 +157,7 @@ impl Operation {
             | Self::AppendToAgent(..)
             | Self::AgentSessions(..)
             | Self::ImportAgent(_)
-            | Self::CreateRun(_)
-            | Self::Run(_)
-            | Self::SessionRuns(_)
+            | Self::Runs(_)
             | Self::SaveDraft(..)
             | Self::Draft(_)
             | Self::ListDrafts(_)
@@ -133,6 +166,7 @@ impl Operation {
             | Self::KvSet(_)
             | Self::KvDelete(..)
             | Self::KvList(..) => Noun::None,
+            Self::Keyed(_, operation) => operation.noun(),
         }
     }
 }

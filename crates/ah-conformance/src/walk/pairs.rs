@@ -93,12 +93,35 @@ impl Pairs {
         }
         Err(format!("{key} differs: {ours} here, {theirs} there"))
     }
+
+    /// The oracle's name for what the store calls `theirs`.
+    pub(super) fn ours(&self, theirs: &str) -> String {
+        self.minted.ours.get(theirs).map_or(theirs, String::as_str).to_owned()
+    }
 }
 
 /// A UUIDv7, as only stores make them in a walk.
 fn is_minted(text: &str) -> bool {
     let parts: Vec<_> = text.split('-').map(str::len).collect();
     parts == [8, 4, 4, 4, 12]
+}
+
+/// Text that may have minted ids in it, cut so that they stand alone.
+pub(super) fn cut_ids(text: &str) -> Value {
+    const LENGTH: usize = 36;
+    let mut parts = Vec::new();
+    let mut rest = text;
+    let found = |text: &str, at: usize| {
+        text.get(at..at + LENGTH).is_some_and(|part| {
+            is_minted(part) && part.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
+        })
+    };
+    while let Some(at) = (0..rest.len()).find(|at| found(rest, *at)) {
+        parts.extend([Value::from(&rest[..at]), Value::from(&rest[at..at + LENGTH])]);
+        rest = &rest[at + LENGTH..];
+    }
+    parts.push(Value::from(rest));
+    Value::Array(parts)
 }
 
 /// In whose names an operation is asked.

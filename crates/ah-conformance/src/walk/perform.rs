@@ -1,9 +1,11 @@
 //! Asks a store one operation and gives its answer as JSON.
 
+mod run;
+
 use std::future::Future;
 
 use ah_model::{
-    Agent, AgentImport, Beginning, Event, ExportHeader, NewAgent, NewRun, NewSession, Order, Page,
+    Agent, AgentImport, Beginning, Event, ExportHeader, NewAgent, NewSession, Order, Page,
     PageLimit, PageRequest, RawJson, Renewal, SessionFilter, TaskFilter,
 };
 use ah_store::{Kind, Problem, SessionFork, Store, StoreError};
@@ -79,6 +81,9 @@ async fn perform(
         }
         Op::RenameSession(id, title) => json!(store.rename_session(names.id(&id), title).await?),
         Op::PinSession(id, pinned) => json!(store.pin_session(names.id(&id), pinned).await?),
+        Op::UpdateSession(id, update) => {
+            json!(store.update_session(names.id(&id), update).await?)
+        }
         Op::ForkSession(id, fork) => {
             let fork = SessionFork { id: fork.id.map(|id| names.id(&id)), ..fork };
             json!(store.fork_session(names.id(&id), fork).await?)
@@ -142,12 +147,7 @@ async fn perform(
             let list = |page| store.list_tasks(filter.clone(), page);
             pages(start, list, |task| json!(task)).await?
         }
-        Op::CreateRun(run) => {
-            let session_id = names.id(&run.session_id);
-            json!(store.create_run(NewRun { session_id, ..run }).await?)
-        }
-        Op::Run(id) => json!(store.run(names.id(&id)).await?),
-        Op::SessionRuns(id) => json!(store.session_runs(names.id(&id)).await?),
+        Op::Runs(operation) => run::perform(store, operation, names).await?,
         Op::SaveDraft(id, fields) => {
             json!(store.save_draft(id.map(|id| names.id(&id)), fields).await?)
         }
@@ -163,6 +163,10 @@ async fn perform(
         Op::KvList(scope, start) => {
             let list = |page| store.kv_list(scope.clone(), page);
             pages(start, list, |entry| json!(entry)).await?
+        }
+        Op::Keyed(key, operation) => {
+            let view = store.keyed(key);
+            Box::pin(perform(&*view, *operation, names)).await?
         }
     })
 }
@@ -199,7 +203,7 @@ async fn import_agent(store: &dyn Store, import: AgentImport) -> Result<Value, S
 }
 
 /// The payload as text: as a value it would lose its spelling.
-fn event(event: &Event) -> Value {
+pub(super) fn event(event: &Event) -> Value {
     json!({
         "sessionId": event.session_id,
         "seq": event.seq,

@@ -225,6 +225,7 @@ fn futures_may_move_between_threads() {
     };
     drop(check(crate::import_daycare(&store, dir.path(), &options, &mut |_| {})));
     drop(check(crate::import_daycare_db(&store, dir.path(), &options, &mut |_| {})));
+    drop(check(crate::import_coordinator(&store, dir.path(), &options, &mut |_| {})));
 }
 
 proptest! {

@@ -2,10 +2,11 @@
 
 use ah_model::{AgentType, Lifecycle, Origin, RawJson};
 
-use super::rows::{AgentRow, Cell};
+use super::rows::AgentRow;
 use super::{Import, Place, SOURCE};
 use crate::agent::{Extras, Identity, Parts, Permissions};
 use crate::daycare;
+use crate::foreign_db::Cell;
 use crate::raw_object::json_of;
 use crate::report::Tally;
 use crate::target::Target;

@@ -9,7 +9,6 @@
 //! Memory is bounded by the pages of history and by the largest value of the database.
 
 mod agent_row;
-mod open;
 mod rows;
 mod session_row;
 
@@ -17,8 +16,8 @@ use std::path::Path;
 
 use ah_store::Store;
 
-use self::open::Database;
-use self::rows::{AgentRow, Cell, Schema};
+use self::rows::{AgentRow, Schema};
+use crate::foreign_db::{Cell, Database, Program};
 use crate::report::{Became, Tally};
 use crate::target::Target;
 use crate::writer::{Bounds, Stop};
@@ -64,7 +63,7 @@ pub(crate) async fn import(
     bounds: Bounds,
     progress: &mut (dyn FnMut(Progress<'_>) + Send),
 ) -> Result<ImportReport, ImportError> {
-    let database = Database::open(file)?;
+    let database = Database::open(Program::Daycare, file)?;
     let schema = Schema::read(&database)?;
     let home = file.parent().unwrap_or(Path::new("/"));
     let mut import = Import { database, schema, home, options, bounds };

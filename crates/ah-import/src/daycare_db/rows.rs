@@ -1,132 +1,12 @@
-//! The rows of a Daycare database, whatever their columns hold: SQLite keeps any value in any
-//! column, and later versions of the program added some.
+//! The rows of a Daycare database, whatever their columns hold: later versions of the program added
+//! some.
 
-use ah_model::limits::INDEXED_TEXT_BYTES_MAX;
-use ah_model::{RawJson, Timestamp, check_text, to_hex};
-use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use rusqlite::{Row, ToSql};
-
-use super::open::Database;
 use crate::ImportError;
-use crate::agent::Found;
-use crate::raw_object::Moment;
-use crate::unreadable::fingerprint;
+use crate::foreign_db::{Cell, Database, cell, column};
 
 /// Rows of a session's history that are read at once, and their bytes.
 const PAGE_ROWS: usize = 1_000;
 const PAGE_BYTES: usize = 8 * 1024 * 1024;
-
-/// Longest id that is taken as it is, with room for what is put around it.
-const ID_BYTES_MAX: usize = INDEXED_TEXT_BYTES_MAX - 64;
-
-/// A value of a column.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Cell {
-    Null,
-    Integer(i64),
-    Real(f64),
-    /// What should be text; it need not be UTF-8.
-    Text(Vec<u8>),
-    Blob(Vec<u8>),
-}
-
-impl Cell {
-    fn of(value: ValueRef<'_>) -> Self {
-        match value {
-            ValueRef::Null => Self::Null,
-            ValueRef::Integer(number) => Self::Integer(number),
-            ValueRef::Real(number) => Self::Real(number),
-            ValueRef::Text(bytes) => Self::Text(bytes.to_vec()),
-            ValueRef::Blob(bytes) => Self::Blob(bytes.to_vec()),
-        }
-    }
-
-    /// The bytes of the value as text.
-    pub(super) fn bytes(&self) -> Vec<u8> {
-        match self {
-            Self::Null => Vec::new(),
-            Self::Integer(number) => number.to_string().into_bytes(),
-            Self::Real(number) => format!("{number:?}").into_bytes(),
-            Self::Text(bytes) | Self::Blob(bytes) => bytes.clone(),
-        }
-    }
-
-    pub(super) fn is_null(&self) -> bool {
-        *self == Self::Null
-    }
-
-    /// The text, if that is all the value is.
-    pub(super) fn text(&self) -> Option<&str> {
-        match self {
-            Self::Text(bytes) => std::str::from_utf8(bytes).ok(),
-            Self::Null | Self::Integer(_) | Self::Real(_) | Self::Blob(_) => None,
-        }
-    }
-
-    /// What the value is known by: itself where it can be an id.
-    pub(super) fn id(&self) -> Option<String> {
-        let fits =
-            |text: &&str| !text.trim().is_empty() && check_text("", text, ID_BYTES_MAX).is_ok();
-        match self {
-            Self::Null => None,
-            _ => Some(
-                self.text()
-                    .filter(fits)
-                    .map_or_else(|| format!("#{:016x}", fingerprint(&self.bytes())), str::to_owned),
-            ),
-        }
-    }
-
-    pub(super) fn moment(&self) -> Moment {
-        match self {
-            Self::Integer(ms) => {
-                let time = Timestamp::from_unix_ms(*ms);
-                if time.unix_ms() == *ms { Moment::Exact(time) } else { Moment::Rounded(time) }
-            }
-            Self::Real(ms) => Moment::of_float(*ms),
-            Self::Null | Self::Text(_) | Self::Blob(_) => Moment::Absent,
-        }
-    }
-
-    /// What is in the column.
-    pub(super) fn found(&self) -> Found {
-        match self {
-            Self::Null => Found::Nothing("is missing".to_owned()),
-            _ => Found::Bytes(self.bytes()),
-        }
-    }
-
-    /// The value as JSON; what is no text is its hexadecimal digits.
-    pub(super) fn json(&self) -> RawJson {
-        let text = match self {
-            Self::Null => return RawJson::null(),
-            Self::Integer(number) => return json(number),
-            Self::Real(number) if number.is_finite() => return json(number),
-            Self::Real(number) => number.to_string(),
-            Self::Text(bytes) | Self::Blob(bytes) => match std::str::from_utf8(bytes) {
-                Ok(text) => text.to_owned(),
-                Err(_) => to_hex(bytes),
-            },
-        };
-        json(&text)
-    }
-}
-
-fn json<T: serde::Serialize>(value: &T) -> RawJson {
-    RawJson::of(value).unwrap_or_else(|_| RawJson::null())
-}
-
-impl ToSql for Cell {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(match self {
-            Self::Null => ToSqlOutput::Owned(Value::Null),
-            Self::Integer(number) => ToSqlOutput::Owned(Value::Integer(*number)),
-            Self::Real(number) => ToSqlOutput::Owned(Value::Real(*number)),
-            Self::Text(bytes) => ToSqlOutput::Borrowed(ValueRef::Text(bytes)),
-            Self::Blob(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
-        })
-    }
-}
 
 /// A row of `agents`, or what stands for one that is missing.
 #[derive(Debug, Clone)]
@@ -205,7 +85,7 @@ impl Schema {
     /// What the database has, or why it is none of Daycare's.
     pub(super) fn read(database: &Database) -> Result<Self, ImportError> {
         let columns = |table: &str, needed: &[&str]| {
-            let found = columns_of(database, table)?;
+            let found = database.columns(table)?;
             let missing = needed.iter().find(|name| !found.iter().any(|column| column == *name));
             match (found.is_empty(), missing) {
                 (true, _) => Err(database.refuse(format!("it has no table {table}"))),
@@ -234,40 +114,7 @@ fn unknown<'a>(found: &'a [String], known: &'a [&str]) -> impl Iterator<Item = &
     found.iter().map(String::as_str).filter(move |name| !known.contains(name))
 }
 
-fn columns_of(database: &Database, table: &str) -> Result<Vec<String>, ImportError> {
-    let text = "SELECT c.name FROM sqlite_schema AS s, pragma_table_info(s.name) AS c
-        WHERE s.type = 'table' AND s.name = ?1";
-    database.collect(text, &[&table], |row| row.get(0))
-}
-
-/// A column in quotes, or NULL where the table has none of that name.
-fn column(found: &[String], name: &str) -> String {
-    match found.iter().any(|column| column == name) {
-        true => format!("\"{}\"", name.replace('"', "\"\"")),
-        false => "NULL".to_owned(),
-    }
-}
-
-fn cell(row: &Row<'_>, place: usize) -> rusqlite::Result<Cell> {
-    row.get_ref(place).map(Cell::of)
-}
-
 impl Database {
-    /// All rows of a statement that gives few.
-    fn collect<T>(
-        &self,
-        text: &str,
-        bound: &[&dyn ToSql],
-        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, ImportError> {
-        let rows = self.connection.prepare_cached(text).and_then(|mut statement| {
-            statement.query_map(bound, read)?.collect::<rusqlite::Result<Vec<T>>>()
-        });
-        let rows = rows.map_err(|error| self.foreign(&error))?;
-        self.check_unchanged()?;
-        Ok(rows)
-    }
-
     /// Tables that hold something else.
     pub(super) fn other_tables(&self) -> Result<Vec<String>, ImportError> {
         let text = "SELECT name FROM sqlite_schema WHERE type = 'table'

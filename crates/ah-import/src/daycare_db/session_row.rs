@@ -3,9 +3,10 @@
 use ah_model::limits::PROMPT_BYTES_MAX;
 use ah_model::{Cause, NewEvent, RawJson, SessionImport, Timestamp, check_text};
 
-use super::rows::{AgentRow, Cell, HistoryRow, SessionRow};
+use super::rows::{AgentRow, HistoryRow, SessionRow};
 use super::{Import, Place};
 use crate::agent::is_short;
+use crate::foreign_db::Cell;
 use crate::raw_object::{Moment, RawObject, storable};
 use crate::unreadable::{Place as RawPlace, fingerprint};
 use crate::writer::{AgentWriter, Raw, Stop};

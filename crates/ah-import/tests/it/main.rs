@@ -4,6 +4,10 @@
 mod again;
 mod bytes;
 mod cases;
+mod coordinator;
+mod coordinator_again;
+mod coordinator_damage;
+mod coordinator_db;
 mod damaged_cases;
 mod database;
 mod database_damage;

@@ -49,14 +49,22 @@ fn send(stream: &mut TcpStream, request: &[u8]) -> Vec<f64> {
     while start.elapsed() < TIME {
         let sent = Instant::now();
         stream.write_all(request).unwrap();
-        answer(stream, &mut buffer);
+        answer(stream, &mut buffer, 201);
         times.push(sent.elapsed().as_secs_f64());
     }
     times
 }
 
+/// Sends one request, and gives its answer, which must have that status.
+pub(crate) fn exchange(stream: &mut TcpStream, request: &[u8], status: u16) -> String {
+    stream.write_all(request).unwrap();
+    let mut buffer = Vec::new();
+    answer(stream, &mut buffer, status);
+    String::from_utf8(buffer).unwrap()
+}
+
 /// Reads one answer to its end.
-fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) {
+fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>, status: u16) {
     buffer.clear();
     let mut part = [0_u8; 4096];
     loop {
@@ -65,7 +73,7 @@ fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) {
         buffer.extend_from_slice(&part[..read]);
         let text = String::from_utf8_lossy(buffer);
         let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-        assert!(head.starts_with("HTTP/1.1 201"), "{head}");
+        assert!(head.starts_with(&format!("HTTP/1.1 {status}")), "{head}");
         let length = head.lines().find_map(|line| {
             let (name, value) = line.split_once(':')?;
             name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?

@@ -1,5 +1,6 @@
 //! Durable appends over HTTP beside a bare axum server with one writer thread: the same rows, the
-//! same durability, the same clients, the same run.
+//! same durability, the same clients, the same run. And how fast news travels: events to many
+//! readers of a stream, runs to an executor that waits.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -7,7 +8,10 @@
 )]
 
 mod bare;
+mod claim;
+mod latency;
 mod load;
+mod stream;
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -29,11 +33,16 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let json = arguments.iter().any(|argument| argument == "--json");
     let names: Vec<&String> = arguments.iter().filter(|name| !name.starts_with("--")).collect();
-    if !names.is_empty() && !names.iter().any(|name| "http".contains(name.as_str())) {
-        return;
+    let wanted =
+        |title: &str| names.is_empty() || names.iter().any(|name| title.contains(name.as_str()));
+    if wanted("http append") {
+        [8, 64].into_iter().for_each(|clients| compare(clients, json));
     }
-    for clients in [8, 64] {
-        compare(clients, json);
+    if wanted("http stream") {
+        stream::measure(json);
+    }
+    if wanted("http claim") {
+        claim::measure(json);
     }
 }
 

@@ -15,6 +15,8 @@ use ah_model::{Invalid, NewEvent, RawJson};
 use ah_store::StoreError;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, Request};
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -38,17 +40,43 @@ where
     type Rejection = Failure;
 
     async fn from_request(request: Request, state: &ServerState) -> Result<Self, Failure> {
+        let typed = check_type(request.headers());
         let mut body = request.into_body();
-        let mut share = Share { units: None, bodies: Arc::clone(&state.bodies) };
-        let bytes = match timeout(BODY_MAX, read(&mut body, MAX, &mut share)).await {
-            Ok(Ok(bytes)) => bytes,
-            Ok(Err(failure)) => {
-                let _ = timeout(DRAIN_MAX, drain(&mut body)).await;
-                return Err(failure);
-            }
-            Err(_) => return Err(too_slow()),
-        };
+        if let Err(failure) = typed {
+            throw_away(&mut body).await;
+            return Err(failure);
+        }
+        let (bytes, share) = read_whole(&mut body, MAX, state).await?;
         Ok(Self(parse_aside(bytes).await?, share))
+    }
+}
+
+/// Refuses a body that says it is something else; one that says nothing is read.
+fn check_type(headers: &HeaderMap) -> Result<(), Failure> {
+    let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(()) };
+    let text = value.to_str().unwrap_or_default();
+    let name = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if name == "application/json" || (name.starts_with("application/") && name.ends_with("+json")) {
+        return Ok(());
+    }
+    let detail = format!("{text:?} is not read here, application/json is");
+    Err(Failure::new("wrong-media-type", "the body is not JSON by its type", 415, detail))
+}
+
+/// The bytes of a body of at most `max`, with their share of the memory for bodies.
+pub(crate) async fn read_whole(
+    body: &mut Body,
+    max: usize,
+    state: &ServerState,
+) -> Result<(Vec<u8>, Share), Failure> {
+    let mut share = Share { units: None, bodies: Arc::clone(&state.bodies) };
+    match timeout(BODY_MAX, read(body, max, &mut share)).await {
+        Ok(Ok(bytes)) => Ok((bytes, share)),
+        Ok(Err(failure)) => {
+            throw_away(body).await;
+            Err(failure)
+        }
+        Err(_) => Err(too_slow()),
     }
 }
 
@@ -108,7 +136,14 @@ async fn next_part(body: &mut Body) -> Result<Option<Bytes>, Failure> {
     }
 }
 
-/// Throws the rest of a refused body away.
+/// Reads on for a moment what nobody wants, so that the sender gets to see the answer and the
+/// connection lives on.
+pub(crate) async fn throw_away(body: &mut Body) {
+    if !body.is_end_stream() {
+        let _ = timeout(DRAIN_MAX, drain(body)).await;
+    }
+}
+
 async fn drain(body: &mut Body) {
     let mut drained = 0;
     while let Ok(Some(part)) = next_part(body).await {
@@ -227,6 +262,22 @@ mod tests {
         let problem = failure.problem();
         let field = problem.field.clone().unwrap_or_default();
         format!("{} {} {field}", problem.status, problem.code)
+    }
+
+    #[test]
+    fn a_body_is_json_unless_it_says_otherwise() {
+        let refused = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, text.parse().unwrap());
+            check_type(&headers).is_err()
+        };
+        assert!(check_type(&HeaderMap::new()).is_ok());
+        for json in ["application/json", "Application/JSON; charset=utf-8", "application/x+json"] {
+            assert!(!refused(json), "{json}");
+        }
+        for other in ["text/plain", "application/x-www-form-urlencoded", "", "text/x+json", "é"] {
+            assert!(refused(other), "{other}");
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ where
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        Ok(Self(text(parts, state).await?.parse()?))
+        Ok(Self(path_text(parts, state).await?.parse()?))
     }
 }
 
@@ -30,13 +30,17 @@ impl<S: Send + Sync> FromRequestParts<S> for PathNumber {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        let text = text(parts, state).await?;
+        let text = path_text(parts, state).await?;
         let number = text.parse();
         number.map(Self).map_err(|_| Failure::invalid("id", format!("{text:?} is not a number")))
     }
 }
 
-async fn text<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<String, Failure> {
+/// The one part of the path that is not fixed.
+pub(crate) async fn path_text<S: Send + Sync>(
+    parts: &mut Parts,
+    state: &S,
+) -> Result<String, Failure> {
     let path = Path::<String>::from_request_parts(parts, state).await;
     path.map(|Path(text)| text).map_err(|error| Failure::invalid("id", error.to_string()))
 }

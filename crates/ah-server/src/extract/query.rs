@@ -33,6 +33,11 @@ impl Pairs {
         self.0.iter().rfind(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
+    /// All values of that name, in order.
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
     /// A value that must be given.
     pub(crate) fn text(&self, name: &'static str) -> Result<String, Failure> {
         let value = self.get(name).map(str::to_owned);

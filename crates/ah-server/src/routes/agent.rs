@@ -1,51 +1,131 @@
 //! Agents: identities, at `/agent-instances`, because `/agents` is the catalogue of kinds.
 
+use ah_model::limits::APPEND_EVENTS_MAX;
 use ah_model::{
     AgentFilter, AgentId, AgentImport, AgentUpdate, Lifecycle, NewAgent, NewEvent, Order, Renewal,
     SessionId,
 };
-use axum::Router;
 use axum::extract::State;
-use axum::routing::{get, post, put};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::session::origin;
+use crate::access::Access;
 use crate::answer::{Answer, Items, created, ok};
 use crate::extract::{JsonBody, Pairs, PathId, bounded_events};
 use crate::limits::{EVENTS_BODY_BYTES_MAX, PROMPT_BODY_BYTES_MAX};
 use crate::links::{Linked, linked};
+use crate::routing::Routes;
 use crate::state::ServerState;
 
-pub(crate) fn routes() -> Router<ServerState> {
-    Router::new()
-        .route("/agent-instances", post(create).get(list))
-        .route("/agent-instances/{id}", get(show).patch(update))
-        .route("/agent-instances/{id}/lifecycle", put(set_lifecycle))
-        .route("/agent-instances/{id}/sessions", post(renew).get(sessions))
-        .route("/agent-instances/{id}/events", post(append))
-        .route("/agent-names", get(of_name))
-        .route("/agent-origins", get(of_origin))
-        .route("/agent-ids", get(ids))
-        .route("/agent-imports", post(import))
+pub(crate) fn routes() -> Routes {
+    let (own, own_append) = (Access::LOOK.of_agent(), Access::EXECUTE.of_agent());
+    Routes::new()
+        .post("/agent-instances", Access::OPERATE, docs::create(), create)
+        .get("/agent-instances", Access::LOOK, docs::list(), list)
+        .get("/agent-instances/{id}", own, docs::show(), show)
+        .patch("/agent-instances/{id}", Access::OPERATE, docs::update(), update)
+        .put("/agent-instances/{id}/lifecycle", Access::OPERATE, docs::lifecycle(), set_lifecycle)
+        .post("/agent-instances/{id}/sessions", Access::OPERATE, docs::renew(), renew)
+        .get("/agent-instances/{id}/sessions", own, docs::sessions(), sessions)
+        .post("/agent-instances/{id}/events", own_append, docs::append(), append)
+        .get("/agent-names", Access::LOOK.of_agent_name(), docs::of_name(), of_name)
+        .get("/agent-origins", Access::LOOK, docs::of_origin(), of_origin)
+        .get("/agent-ids", Access::LOOK, docs::ids(), ids)
+        .post("/agent-imports", Access::OPERATE, docs::import(), import)
+}
+
+/// What is said of these routes.
+mod docs {
+    use ah_model::{Agent, AgentId, AgentImported, Appended, Page};
+
+    use super::{Found, Items, Linked};
+    use crate::routing::{Doc, Param, doc, params};
+
+    pub(super) fn create() -> Doc {
+        let doc = doc("Creates an agent and its first session");
+        doc.answers::<Agent>(201).fails([404, 409, 501])
+    }
+
+    pub(super) fn list() -> Doc {
+        let doc = doc("Agents by name").query(params::agents());
+        doc.query(params::page()).answers::<Page<Agent>>(200)
+    }
+
+    pub(super) fn show() -> Doc {
+        doc("Shows an agent").answers::<Agent>(200).fails([404])
+    }
+
+    pub(super) fn update() -> Doc {
+        doc("Changes what is given of an agent").answers::<Agent>(200).fails([404, 409])
+    }
+
+    pub(super) fn lifecycle() -> Doc {
+        let doc = doc("Puts an agent to sleep, wakes it, or lets it die");
+        doc.answers::<Agent>(200).fails([404, 409])
+    }
+
+    pub(super) fn renew() -> Doc {
+        let doc = doc("Begins an agent's next session: reset, compaction or fork");
+        doc.answers::<Linked>(201).fails([404, 409])
+    }
+
+    pub(super) fn sessions() -> Doc {
+        let doc = doc("An agent's sessions by their number");
+        let doc = doc.query([params::order()]).query(params::page());
+        doc.answers::<Page<Linked>>(200).fails([404])
+    }
+
+    pub(super) fn append() -> Doc {
+        let doc = doc("Appends events to an agent's active session");
+        doc.answers::<Appended>(201).fails([404, 409])
+    }
+
+    pub(super) fn of_name() -> Doc {
+        let name = Param::text("name", "The whole name, in any case of its letters");
+        doc("Finds an agent by its name").query([name.required()]).answers::<Found>(200)
+    }
+
+    pub(super) fn of_origin() -> Doc {
+        let doc = doc("Finds an agent by where it came from");
+        doc.query(params::origin()).answers::<Found>(200)
+    }
+
+    pub(super) fn ids() -> Doc {
+        let doc = doc("The ids of agents that begin so, at most two");
+        doc.query([params::prefix()]).answers::<Items<AgentId>>(200)
+    }
+
+    pub(super) fn import() -> Doc {
+        let doc = doc("Brings in an agent of another store with its history");
+        doc.answers::<AgentImported>(200).fails([404, 409, 501])
+    }
 }
 
 /// What a lookup found. Agents hold raw JSON, which must not go through a value.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "FoundAgent")]
 struct Found {
     agent: Option<ah_model::Agent>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "LifecycleChange")]
 struct Moved {
+    /// The lifecycle wanted.
     lifecycle: Lifecycle,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "EventsOfAgent")]
 struct Given {
+    /// In the order in which they happened.
+    #[schemars(length(min = 1, max = APPEND_EVENTS_MAX))]
     #[serde(deserialize_with = "bounded_events")]
     events: Vec<NewEvent>,
+    /// Only if this session is the active one.
     #[serde(default)]
     expected_session: Option<SessionId>,
 }

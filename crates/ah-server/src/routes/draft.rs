@@ -1,21 +1,30 @@
 //! Drafts.
 
-use ah_model::{DraftFields, DraftId};
-use axum::Router;
+use ah_model::{Draft, DraftFields, DraftId, Page};
 use axum::extract::State;
-use axum::routing::{get, post};
 
 use super::task::{Recorded, TaskRequest};
+use crate::access::Access;
 use crate::answer::{Answer, created, no_content, ok};
 use crate::extract::{JsonBody, Pairs, PathId};
 use crate::limits::PROMPT_BODY_BYTES_MAX;
+use crate::routing::{Routes, doc, params};
 use crate::state::ServerState;
 
-pub(crate) fn routes() -> Router<ServerState> {
-    Router::new()
-        .route("/drafts", post(create).get(list))
-        .route("/drafts/{id}", get(show).put(save).delete(remove))
-        .route("/drafts/{id}/launch", post(launch))
+pub(crate) fn routes() -> Routes {
+    let new = doc("Saves a new draft").answers::<Draft>(201);
+    let all = doc("Drafts").query(params::page()).answers::<Page<Draft>>(200);
+    let one = doc("Shows a draft").answers::<Draft>(200).fails([404]);
+    let again = doc("Saves a draft again").answers::<Draft>(200).fails([404]);
+    let gone = doc("Throws a draft away").fails([404]);
+    let sent = doc("Makes a draft a task").answers::<Recorded>(201).fails([404, 501]);
+    Routes::new()
+        .post("/drafts", Access::OPERATE, new, create)
+        .get("/drafts", Access::LOOK, all, list)
+        .get("/drafts/{id}", Access::LOOK, one, show)
+        .put("/drafts/{id}", Access::OPERATE, again, save)
+        .delete("/drafts/{id}", Access::OPERATE, gone, remove)
+        .post("/drafts/{id}/launch", Access::OPERATE, sent, launch)
 }
 
 async fn create(

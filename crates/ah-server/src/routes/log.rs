@@ -1,31 +1,41 @@
 //! A session's log as lines for people, made of its `log` and `note` events.
 
 use ah_model::{Event, EventQuery, Order, PageLimit, SessionId, Timestamp};
-use axum::Router;
 use axum::extract::State;
-use axum::routing::get;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::access::Access;
 use crate::answer::{Answer, ok};
 use crate::extract::{Pairs, PathId};
 use crate::problem::Failure;
+use crate::routing::{Routes, doc, params};
 use crate::state::ServerState;
 
 const TYPES: [&str; 2] = ["log", "note"];
 const LEVEL_DEFAULT: &str = "info";
 
-pub(crate) fn routes() -> Router<ServerState> {
-    Router::new().route("/sessions/{id}/logs", get(read))
+pub(crate) fn routes() -> Routes {
+    let lines = doc("A session's log as lines for people, newest last")
+        .query([params::tail()])
+        .query(params::events())
+        .answers::<Logs>(200)
+        .fails([404]);
+    Routes::new().get("/sessions/{id}/logs", Access::LOOK.of_session(), lines, read)
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+/// Lines of a log.
 struct Logs {
     logs: Vec<Line>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+/// A line of a log.
+#[schemars(rename = "LogLine")]
 struct Line {
+    /// `info` unless the event says otherwise.
     level: String,
     message: String,
     ts: Timestamp,

@@ -1,18 +1,24 @@
 //! Repositories.
 
-use ah_model::NewRepo;
-use axum::Router;
+use ah_model::{NewRepo, Page, Repo};
 use axum::extract::State;
-use axum::routing::{get, put};
 
+use crate::access::Access;
 use crate::answer::{Answer, no_content, ok};
 use crate::extract::{JsonBody, Pairs, PathNumber};
+use crate::routing::{Routes, doc, params};
 use crate::state::ServerState;
 
-pub(crate) fn routes() -> Router<ServerState> {
-    Router::new()
-        .route("/repos", put(put_repo).get(list))
-        .route("/repos/{id}", get(show).delete(remove))
+pub(crate) fn routes() -> Routes {
+    let put = doc("Records a repository").answers::<Repo>(200);
+    let all = doc("Repositories").query(params::page()).answers::<Page<Repo>>(200);
+    let one = doc("Shows a repository").answers::<Repo>(200).fails([404]);
+    let gone = doc("Forgets a repository without sessions").fails([404, 409]);
+    Routes::new()
+        .put("/repos", Access::EXECUTE, put, put_repo)
+        .get("/repos", Access::LOOK, all, list)
+        .get("/repos/{id}", Access::LOOK, one, show)
+        .delete("/repos/{id}", Access::OPERATE, gone, remove)
 }
 
 async fn put_repo(

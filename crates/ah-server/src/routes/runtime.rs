@@ -1,21 +1,30 @@
 //! Runtimes.
 
-use ah_model::{RawJson, RuntimeSpec};
-use axum::Router;
+use ah_model::{Page, RawJson, Runtime, RuntimeSpec};
 use axum::extract::State;
-use axum::routing::put;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::access::Access;
 use crate::answer::{Answer, ok};
 use crate::extract::{JsonBody, Pairs, given};
+use crate::routing::{Routes, doc, params};
 use crate::state::ServerState;
 
-pub(crate) fn routes() -> Router<ServerState> {
-    Router::new().route("/runtimes", put(put_runtime).get(list))
+pub(crate) fn routes() -> Routes {
+    let put = doc("Records a runtime").answers::<Runtime>(200);
+    let all = doc("Runtimes").query(params::page()).answers::<Page<Runtime>>(200);
+    Routes::new().put("/runtimes", Access::EXECUTE, put, put_runtime).get(
+        "/runtimes",
+        Access::LOOK,
+        all,
+        list,
+    )
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "NewRuntime")]
 struct Given {
     runtime: RuntimeSpec,
     #[serde(default, deserialize_with = "given")]

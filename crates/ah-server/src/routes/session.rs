@@ -1,47 +1,156 @@
 //! Sessions.
 
-use ah_model::{
-    Exit, ExportHeader, NewSession, Origin, Session, SessionId, SessionStatus, StatusChange,
-};
-use ah_store::{Kind, SessionFork, Store, StoreError};
-use axum::Router;
+use ah_model::limits::SHORT_TEXT_BYTES_MAX;
+use ah_model::{ExportHeader, NewSession, Origin, SessionId, SessionUpdate, StatusChange};
+use ah_store::SessionFork;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::{get, post, put};
-use serde::Deserialize;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::session_list;
+use crate::access::Access;
 use crate::answer::{self, Answer, Items, created, no_content, ok};
 use crate::extract::{JsonBody, Pairs, PathId};
-use crate::limits::{EVENTS_BODY_BYTES_MAX, PROMPT_BODY_BYTES_MAX, STOP_TRIES};
+use crate::limits::{EVENTS_BODY_BYTES_MAX, PROMPT_BODY_BYTES_MAX};
 use crate::links::Linked;
 use crate::problem::Failure;
+use crate::routing::Routes;
 use crate::state::ServerState;
 
-pub(crate) fn routes() -> Router<ServerState> {
-    Router::new()
-        .route("/sessions", post(create).get(session_list::list))
-        .route("/sessions/{id}", get(show).delete(remove))
-        .route("/sessions/{id}/status", put(set_status))
-        .route("/sessions/{id}/title", put(rename))
-        .route("/sessions/{id}/pinned", put(pin))
-        .route("/sessions/{id}/fork", post(fork))
-        .route("/sessions/{id}/export", put(restore))
-        .route("/sessions/{id}/stop", post(stop))
-        .route("/session-origins", get(of_origin))
-        .route("/session-ids", get(ids))
+pub(crate) fn routes() -> Routes {
+    Routes::new()
+        .post("/sessions", Access::OPERATE, docs::create(), create)
+        .get("/sessions", Access::LOOK, docs::list(), session_list::list)
+        .get("/sessions/{id}", Access::LOOK.of_session(), docs::show(), show)
+        .patch("/sessions/{id}", Access::EXECUTE, docs::update(), update)
+        .delete("/sessions/{id}", Access::OPERATE, docs::remove(), remove)
+        .put("/sessions/{id}/status", Access::EXECUTE, docs::status(), set_status)
+        .put("/sessions/{id}/title", Access::OPERATE, docs::rename(), rename)
+        .put("/sessions/{id}/pinned", Access::OPERATE, docs::pin(), pin)
+        .post("/sessions/{id}/fork", Access::OPERATE, docs::fork(), fork)
+        .put("/sessions/{id}/export", Access::OPERATE, docs::restore(), restore)
+        .post("/sessions/{id}/stop", Access::OPERATE, docs::stop(), stop)
+        .get("/session-origins", Access::LOOK, docs::of_origin(), of_origin)
+        .get("/session-ids", Access::LOOK, docs::ids(), ids)
 }
 
-#[derive(Deserialize)]
+/// What is said of these routes.
+mod docs {
+    use ah_model::SessionId;
+
+    use super::{Found, Items, Linked, Stopped, session_list};
+    use crate::routing::{Doc, doc, params};
+
+    pub(super) fn create() -> Doc {
+        doc("Creates a session").answers::<Linked>(201).fails([404, 409, 501])
+    }
+
+    pub(super) fn list() -> Doc {
+        let doc = doc("Sessions by last activity, newest first").query(params::sessions());
+        let doc = doc.query(params::page()).query(params::numbered_page());
+        doc.answers::<session_list::Listed>(200)
+    }
+
+    pub(super) fn show() -> Doc {
+        doc("Shows a session").answers::<Linked>(200).fails([404])
+    }
+
+    pub(super) fn update() -> Doc {
+        let doc = doc("Takes in what a program that works on a session says of it");
+        doc.answers::<Linked>(200).fails([404])
+    }
+
+    pub(super) fn remove() -> Doc {
+        doc("Removes a session with its events, tasks and runs").fails([404, 409])
+    }
+
+    pub(super) fn status() -> Doc {
+        doc("Moves a session's status").answers::<Linked>(200).fails([404, 409])
+    }
+
+    pub(super) fn rename() -> Doc {
+        doc("Gives a session another title").answers::<Linked>(200).fails([404])
+    }
+
+    pub(super) fn pin() -> Doc {
+        doc("Keeps a session whatever retention says").answers::<Linked>(200).fails([404])
+    }
+
+    pub(super) fn fork() -> Doc {
+        let doc = doc("Starts a session that goes on from a point of this one");
+        doc.answers::<Linked>(201).fails([404, 409])
+    }
+
+    pub(super) fn restore() -> Doc {
+        let doc = doc("Brings a session's row to what an export says");
+        doc.answers::<Linked>(200).fails([404, 409, 501])
+    }
+
+    pub(super) fn stop() -> Doc {
+        let doc = doc("Asks a session to stop").query([params::stopped()]);
+        doc.answers::<Stopped>(202).fails([404, 409])
+    }
+
+    pub(super) fn of_origin() -> Doc {
+        let doc = doc("Finds a session by where it came from");
+        doc.query(params::origin()).answers::<Found>(200)
+    }
+
+    pub(super) fn ids() -> Doc {
+        let doc = doc("The ids of sessions that begin so, at most two");
+        doc.query([params::prefix()]).answers::<Items<SessionId>>(200)
+    }
+}
+
+/// What a lookup found.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "FoundSession")]
+struct Found {
+    session: Option<Linked>,
+}
+
+/// A session that is asked to stop.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Stopped {
+    /// The words of the first API.
+    Accepted {
+        /// `accepted`.
+        status: &'static str,
+    },
+    /// The session as it is now.
+    Session(Box<Linked>),
+}
+
+/// A fork to make.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[schemars(rename = "SessionFork")]
+struct ForkRequest {
+    /// The last seq that belongs to both; the newest when absent.
+    at_seq: Option<u64>,
+    /// Id of the new session; minted when absent.
+    id: Option<SessionId>,
+    /// Title of the new session; the old one's when absent.
+    #[schemars(length(max = SHORT_TEXT_BYTES_MAX))]
+    title: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "TitleChange")]
 struct Title {
+    /// The new title; an empty one removes it.
+    #[schemars(length(max = SHORT_TEXT_BYTES_MAX))]
     title: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "PinChange")]
 struct Pinned {
+    /// Whether it is kept.
     pinned: bool,
 }
 
@@ -56,6 +165,15 @@ async fn create(
 async fn show(State(state): State<ServerState>, PathId(id): PathId<SessionId>) -> Answer {
     let session = state.call(|store| async move { store.session(id).await }).await?;
     ok(&Linked::from(session))
+}
+
+async fn update(
+    State(state): State<ServerState>,
+    PathId(id): PathId<SessionId>,
+    JsonBody(update, _share): JsonBody<SessionUpdate>,
+) -> Answer {
+    let update = state.call(|store| async move { store.update_session(id, update).await });
+    ok(&Linked::from(update.await?))
 }
 
 async fn remove(State(state): State<ServerState>, PathId(id): PathId<SessionId>) -> Answer {
@@ -93,8 +211,9 @@ async fn pin(
 async fn fork(
     State(state): State<ServerState>,
     PathId(id): PathId<SessionId>,
-    JsonBody(fork, _share): JsonBody<SessionFork>,
+    JsonBody(ForkRequest { at_seq, id: new, title }, _share): JsonBody<ForkRequest>,
 ) -> Answer {
+    let fork = SessionFork { at_seq, id: new, title };
     let session = state.call(|store| async move { store.fork_session(id, fork).await }).await?;
     created(&Linked::from(session))
 }
@@ -115,7 +234,7 @@ async fn restore(
 async fn of_origin(State(state): State<ServerState>, pairs: Pairs) -> Answer {
     let origin = origin(&pairs)?;
     let found = state.call(|store| async move { store.session_of_origin(origin).await }).await?;
-    ok(&json!({ "session": found.map(Linked::from) }))
+    ok(&Found { session: found.map(Linked::from) })
 }
 
 /// Where something came from, as the query says.
@@ -129,38 +248,21 @@ async fn ids(State(state): State<ServerState>, pairs: Pairs) -> Answer {
     ok(&Items { items: ids.await? })
 }
 
-async fn stop(State(state): State<ServerState>, PathId(id): PathId<SessionId>) -> Answer {
-    state.call(|store| async move { ask_to_stop(&*store, id).await }).await?;
-    answer::json(StatusCode::ACCEPTED, &json!({ "status": "accepted" }))
-}
-
-/// Moves a session towards its end. It may move by itself meanwhile, so a conflict is looked at
-/// again, a bounded number of times.
-async fn ask_to_stop(store: &dyn Store, id: SessionId) -> Result<(), StoreError> {
-    let mut conflict = None;
-    for _ in 0..STOP_TRIES {
-        let Some(to) = stop_of(&store.session(id.clone()).await?)? else {
-            return Ok(());
-        };
-        let change = StatusChange { to, exit: Exit::default() };
-        match store.set_session_status(id.clone(), change).await {
-            Ok(_) => return Ok(()),
-            Err(error @ StoreError::Conflict { .. }) => conflict = Some(error),
-            Err(error) => return Err(error),
-        }
-    }
-    conflict.map_or(Ok(()), Err)
-}
-
-/// Where a stop moves the session; nowhere if it is asked to stop already.
-fn stop_of(session: &Session) -> Result<Option<SessionStatus>, StoreError> {
-    match session.status {
-        SessionStatus::Created => Ok(Some(SessionStatus::Cancelled)),
-        SessionStatus::Running | SessionStatus::Idle => Ok(Some(SessionStatus::Stopping)),
-        SessionStatus::Stopping => Ok(None),
-        status @ (SessionStatus::Succeeded | SessionStatus::Failed | SessionStatus::Cancelled) => {
-            let reason = format!("is {status} and cannot be stopped");
-            Err(StoreError::conflict(Kind::Session, &session.id, reason))
-        }
-    }
+/// Answers as the first API did; with `?return=session` with the session as it is then.
+async fn stop(
+    State(state): State<ServerState>,
+    PathId(id): PathId<SessionId>,
+    pairs: Pairs,
+) -> Answer {
+    let whole = match pairs.get("return") {
+        None => false,
+        Some("session") => true,
+        Some(other) => return Err(Failure::invalid("return", format!("{other:?} is unknown"))),
+    };
+    let session = state.call(|store| async move { store.stop_session(id).await }).await?;
+    let stopped = match whole {
+        true => Stopped::Session(Box::new(session.into())),
+        false => Stopped::Accepted { status: "accepted" },
+    };
+    answer::json(StatusCode::ACCEPTED, &stopped)
 }

@@ -1,8 +1,9 @@
 //! Lists of sessions: by cursor as every list, and by page numbers as in the first API.
 
-use ah_model::{Page, PageLimit, PageRequest, Session, SessionFilter};
+use ah_model::{Cursor, Page, PageLimit, PageRequest, Session, SessionFilter};
 use ah_store::{Store, StoreError};
 use axum::extract::State;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::{Answer, ok};
@@ -20,7 +21,8 @@ pub(super) async fn list(State(state): State<ServerState>, pairs: Pairs) -> Answ
     }
     let page = pairs.read()?;
     let page = state.call(|store| async move { store.list_sessions(filter, page).await }).await?;
-    ok(&linked(page))
+    let Page { items, next_cursor } = linked(page);
+    ok(&Listed { items, next_cursor, pagination: None })
 }
 
 /// The first API groups sessions by project; here that is the repository.
@@ -39,19 +41,26 @@ struct Numbered {
     per_page: PageLimit,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct NumberedPage {
+#[schemars(rename = "SessionPage")]
+pub(super) struct Listed {
+    /// The sessions, in the list's order.
     items: Vec<Linked>,
-    next_cursor: Option<String>,
-    pagination: Pagination,
+    /// Where the next page starts; absent after the last, and when pages are asked by number.
+    next_cursor: Option<Cursor>,
+    /// Where a page that was asked by number stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pagination: Option<Pagination>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+/// A page by its number.
 struct Pagination {
     page: u64,
     per_page: usize,
+    /// How many there are; counting stops at 100,000.
     total: u64,
     total_pages: u64,
 }
@@ -72,11 +81,7 @@ impl Numbered {
 
     /// Walks the list by its cursors, because the contract neither counts nor skips. Beyond
     /// [`COUNTED_SESSIONS_MAX`] sessions `total` is that number, and pages are empty.
-    async fn find(
-        self,
-        store: &dyn Store,
-        filter: SessionFilter,
-    ) -> Result<NumberedPage, StoreError> {
+    async fn find(self, store: &dyn Store, filter: SessionFilter) -> Result<Listed, StoreError> {
         let per_page = self.per_page.get() as u64;
         let first = (self.page - 1).saturating_mul(per_page);
         let wanted = first..first.saturating_add(per_page);
@@ -101,6 +106,6 @@ impl Numbered {
             total,
             total_pages: total.div_ceil(per_page),
         };
-        Ok(NumberedPage { items, next_cursor: None, pagination })
+        Ok(Listed { items, next_cursor: None, pagination: Some(pagination) })
     }
 }

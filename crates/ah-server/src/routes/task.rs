@@ -1,21 +1,32 @@
 //! Tasks, in the model's form and in that of the first API: one `agent` is a list of one.
 
-use ah_model::{NewTask, SessionStatus, TaskBatch, TaskFilter};
-use axum::Router;
+use std::borrow::Cow;
+
+use ah_model::{AgentKindRef, NewTask, Page, SessionStatus, Task, TaskBatch, TaskFilter};
 use axum::extract::State;
-use axum::routing::{get, post};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use crate::access::Access;
 use crate::answer::{Answer, created, ok};
 use crate::extract::{JsonBody, Pairs, PathNumber};
 use crate::limits::PROMPT_BODY_BYTES_MAX;
 use crate::links::Links;
+use crate::routing::{Routes, doc, params};
 use crate::state::ServerState;
 
-pub(crate) fn routes() -> Router<ServerState> {
-    Router::new().route("/tasks", post(create).get(list)).route("/tasks/{id}", get(show))
+pub(crate) fn routes() -> Routes {
+    let new = doc("Records a task: a session and a pending run for each agent and instance")
+        .answers::<Recorded>(201)
+        .fails([404, 501]);
+    let all = doc("Tasks").query(params::tasks()).query(params::page());
+    let one = doc("Shows a task").answers::<Task>(200).fails([404]);
+    Routes::new()
+        .post("/tasks", Access::OPERATE, new, create)
+        .get("/tasks", Access::LOOK, all.answers::<Page<Task>>(200), list)
+        .get("/tasks/{id}", Access::LOOK, one, show)
 }
 
 /// A task with `agents`, or with one `agent`.
@@ -35,11 +46,33 @@ impl<'de> Deserialize<'de> for TaskRequest {
     }
 }
 
+impl JsonSchema for TaskRequest {
+    fn schema_name() -> Cow<'static, str> {
+        "TaskRequest".into()
+    }
+
+    fn json_schema(schemas: &mut SchemaGenerator) -> Schema {
+        let mut schema = NewTask::json_schema(schemas);
+        let agent = schemas.subschema_for::<AgentKindRef>();
+        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.insert("agent".to_owned(), agent.into());
+        }
+        if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+            required.retain(|name| name != "agents");
+        }
+        let either = json!([{ "required": ["agent"] }, { "required": ["agents"] }]);
+        schema.insert("oneOf".to_owned(), either);
+        schema
+    }
+}
+
 /// What was recorded, with the words of the first API.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "RecordedTask")]
 pub(crate) struct Recorded {
     #[serde(flatten)]
     batch: TaskBatch,
+    /// The same as `sessionIds`.
     #[serde(rename = "session_ids")]
     sessions: Vec<ah_model::SessionId>,
     status: SessionStatus,

@@ -15,7 +15,9 @@ const CAPABILITIES: Capabilities = Capabilities { workspaces: true };
 /// A server of `store` on a port of its own.
 pub(crate) fn serve(store: Arc<dyn Store>) -> RunningServer {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    RunningServer::start(listener, ServerState::new(store)).unwrap()
+    // Behaviours sweep by themselves, at times of their choice.
+    let state = ServerState::new(store).sweeping_after(None);
+    RunningServer::start(listener, state).unwrap()
 }
 
 /// A client of the server at `address`.
@@ -73,13 +75,21 @@ impl SqliteServer {
         self.served.take().unwrap().stop();
     }
 
+    /// Another store and server of the same database.
+    pub(crate) fn another(&mut self) -> Served {
+        Served::new(self.store_again())
+    }
+
     fn open(&mut self) {
+        self.served = Some(Served::new(self.store_again()));
+    }
+
+    fn store_again(&mut self) -> SqlStore {
         self.opened += 1;
         let options = SqliteOptions::new(self.directory.path().join("state.db"));
         let ids = Ids::new(Box::new(SeededIds::new(self.opened)));
         let clock = Arc::new(self.clock.clone());
-        let (store, _) = SqlStore::open_sqlite(options, CAPABILITIES, clock, ids).unwrap();
-        self.served = Some(Served::new(store));
+        SqlStore::open_sqlite(options, CAPABILITIES, clock, ids).unwrap().0
     }
 }
 

@@ -65,9 +65,14 @@ impl Connection {
 
     /// What the server says until it closes the connection, however it does that.
     pub(crate) fn rest(&mut self) -> String {
+        String::from_utf8(self.rest_bytes()).unwrap()
+    }
+
+    /// As [`Self::rest`], whatever language it is.
+    pub(crate) fn rest_bytes(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let _ = self.0.read_to_end(&mut bytes);
-        String::from_utf8(bytes).unwrap()
+        bytes
     }
 
     /// Status and headers of the next answer.
@@ -88,9 +93,15 @@ impl Connection {
     pub(crate) fn reply(&mut self) -> Reply {
         let mut reply = self.head();
         let length = reply.header("content-length").map_or(0, |length| length.parse().unwrap());
-        reply.body = vec![0; length];
-        self.0.read_exact(&mut reply.body).unwrap();
+        reply.body = self.bytes(length);
         reply
+    }
+
+    /// So many bytes of a body.
+    pub(crate) fn bytes(&mut self, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        self.0.read_exact(&mut bytes).unwrap();
+        bytes
     }
 
     /// The next part of a body without a length; none at its end.
@@ -126,6 +137,19 @@ pub(crate) fn request(method: &str, path: &str, headers: &[&str], body: &str) ->
 pub(crate) fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> Reply {
     let mut connection = Connection::open(address);
     connection.send(request(method, &format!("/api/v1{path}"), &[], body));
+    connection.reply()
+}
+
+/// As [`ask`] with a token, on a connection that lives on; `path` is the whole of it.
+pub(crate) fn ask_as(
+    connection: &mut Connection,
+    (method, path): (&str, &str),
+    token: Option<&str>,
+    body: &str,
+) -> Reply {
+    let header = token.map(|token| format!("authorization: Bearer {token}"));
+    let headers: Vec<&str> = header.iter().map(String::as_str).collect();
+    connection.send(request(method, path, &headers, body));
     connection.reply()
 }
 

@@ -4,6 +4,7 @@
 //! silently runs on half of the engines proves half of what it says; `skip` set by hand skips them
 //! aloud.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,7 +34,25 @@ impl PostgresServer {
         harness
     }
 
+    /// A fresh one; nothing when PostgreSQL is skipped by hand.
+    pub(crate) fn open_or_skip() -> Option<Self> {
+        database_url().map(Self::new)
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.served.as_ref().unwrap().address()
+    }
+
+    /// Another store and server of the same database.
+    pub(crate) fn another(&mut self) -> Served {
+        Served::new(self.store_again())
+    }
+
     fn open(&mut self) {
+        self.served = Some(Served::new(self.store_again()));
+    }
+
+    fn store_again(&mut self) -> SqlStore {
         self.opened += 1;
         let options = PostgresOptions {
             schema: Some(self.schema.clone()),
@@ -42,8 +61,7 @@ impl PostgresServer {
         let ids = Ids::new(Box::new(SeededIds::new(self.opened)));
         let clock = Arc::new(self.clock.clone());
         let capabilities = Capabilities { workspaces: true };
-        let opened = SqlStore::connect_postgres(options, capabilities, clock, ids);
-        self.served = Some(Served::new(opened.unwrap().0));
+        SqlStore::connect_postgres(options, capabilities, clock, ids).unwrap().0
     }
 }
 

@@ -97,7 +97,7 @@ fn unknown_paths_and_methods_are_problems() {
     for (method, path, allowed) in [
         ("DELETE", "/sessions", "GET,HEAD,POST"),
         ("OPTIONS", "/sessions", "GET,HEAD,POST"),
-        ("POST", "/sessions/s1", "DELETE,GET,HEAD"),
+        ("POST", "/sessions/s1", "DELETE,GET,HEAD,PATCH"),
         ("BREW", "/kv", "GET,HEAD"),
     ] {
         let reply = ask(address, method, path, "");

@@ -142,7 +142,7 @@ fn a_stop_moves_a_session_towards_its_end() {
     for (id, moves, after) in [
         ("s1", vec![], "cancelled"),
         ("s2", vec!["running"], "stopping"),
-        ("s3", vec!["running", "idle"], "stopping"),
+        ("s3", vec!["running", "idle"], "cancelled"),
         ("s4", vec!["running", "stopping"], "stopping"),
     ] {
         create(address, id, "codex");

@@ -3,10 +3,9 @@
 use std::net::SocketAddr;
 use std::thread;
 
-use serde_json::Value;
-
 use crate::harness::SqliteServer;
 use crate::http::{Connection, ask, get, request};
+use crate::stream::{Frame, Stream};
 
 const SESSION: &str = r#"{"id":"s1","agent":{"type":"codex","version":"1"},
     "repo":{"vcs":"git","rootPath":"/r","remoteUrl":null,"defaultBranch":null}}"#;
@@ -22,68 +21,22 @@ fn append(address: SocketAddr, events: &str) {
     assert_eq!(ask(address, "POST", "/sessions/s1/events", &body).status, 201);
 }
 
-/// A stream and what of it was not yet read.
-struct Stream {
-    connection: Connection,
-    rest: String,
-}
-
-impl Stream {
-    fn open(address: SocketAddr, path: &str, headers: &[&str]) -> Self {
-        let mut connection = Connection::open(address);
-        let headers = [&["accept: text/html, text/event-stream;q=0.9"], headers].concat();
-        connection.send(request("GET", &format!("/api/v1{path}"), &headers, ""));
-        let head = connection.head();
-        assert_eq!(head.status, 200);
-        assert_eq!(head.header("content-type"), Some("text/event-stream"));
-        assert_eq!(head.header("cache-control"), Some("no-cache"));
-        Self { connection, rest: String::new() }
-    }
-
-    /// The next frame; none at the end.
-    fn frame(&mut self) -> Option<String> {
-        loop {
-            if let Some((frame, rest)) = self.rest.split_once("\n\n") {
-                let frame = frame.to_owned();
-                self.rest = rest.to_owned();
-                return Some(frame);
-            }
-            self.rest.push_str(&self.connection.chunk()?);
-        }
-    }
-
-    /// Id, name and data of the next event.
-    fn event(&mut self) -> (String, String, Value) {
-        let frame = self.frame().unwrap();
-        let field = |name: &str| {
-            let line = frame.lines().find_map(|line| line.strip_prefix(name));
-            line.unwrap_or_default().to_owned()
-        };
-        let data = serde_json::from_str(&field("data: ")).unwrap();
-        (field("id: "), field("event: "), data)
-    }
-
-    fn ids(&mut self, count: usize) -> Vec<String> {
-        (0..count).map(|_| self.event().0).collect()
-    }
-}
-
 #[test]
 fn a_stream_replays_the_log_and_goes_on_with_what_is_appended() {
     let server = server();
     let address = server.address();
     append(address, r#"{"type":"note","data":{"b":1.00}},{"type":"two\nlines"}"#);
     let mut stream = Stream::open(address, "/sessions/s1/events", &[]);
-    let first = stream.frame().unwrap();
+    let first = stream.text().unwrap();
     let page = get(address, "/sessions/s1/events?limit=1").body;
     let stored = String::from_utf8(page).unwrap();
     let stored = stored.strip_prefix(r#"{"items":["#).unwrap().strip_suffix("]}").unwrap();
     assert_eq!(first, format!("id: 1\nevent: note\ndata: {stored}"));
-    let (id, kind, data) = stream.event();
+    let Frame { id, name: kind, data } = stream.frame();
     assert_eq!((id.as_str(), kind.as_str()), ("2", "two lines"));
     assert_eq!(data["type"], "two\nlines");
     append(address, r#"{"type":"later","dedupKey":"k"}"#);
-    let (id, kind, data) = stream.event();
+    let Frame { id, name: kind, data } = stream.frame();
     assert_eq!((id.as_str(), kind.as_str()), ("3", "later"));
     assert_eq!(data["dedupKey"], "k");
 }
@@ -123,10 +76,10 @@ fn a_stream_ends_with_its_session() {
     let mut stream = Stream::open(address, "/sessions/s1/events", &[]);
     assert_eq!(stream.ids(1), ["1"]);
     assert_eq!(ask(address, "DELETE", "/sessions/s1", "").status, 204);
-    let (id, kind, problem) = stream.event();
+    let Frame { id, name: kind, data: problem } = stream.frame();
     assert_eq!((id.as_str(), kind.as_str()), ("", "problem"));
     assert_eq!((&problem["code"], &problem["id"]), (&"not-found".into(), &"s1".into()));
-    assert_eq!(stream.frame(), None);
+    assert_eq!(stream.text(), None);
 }
 
 #[test]
@@ -136,7 +89,7 @@ fn a_stream_ends_when_the_server_stops() {
     let mut stream = Stream::open(server.address(), "/sessions/s1/events", &[]);
     assert_eq!(stream.ids(1), ["1"]);
     server.stop();
-    assert_eq!(stream.frame(), None);
+    assert_eq!(stream.text(), None);
 }
 
 #[test]
@@ -150,6 +103,62 @@ fn a_slow_reader_loses_nothing() {
     }
     let ids: Vec<String> = (1..=400).map(|seq| seq.to_string()).collect();
     assert_eq!(stream.ids(400), ids);
+}
+
+#[test]
+fn a_thousand_streams_get_every_event_once() {
+    let server = server();
+    let address = server.address();
+    append(address, r#"{"type":"a"},{"type":"b"}"#);
+    let mut streams: Vec<_> =
+        (0..1_000).map(|_| Stream::open(address, "/sessions/s1/events", &[])).collect();
+    for _ in 0..10 {
+        append(address, r#"{"type":"c"}"#);
+        append(address, r#"{"type":"d"},{"type":"e"}"#);
+    }
+    let ids: Vec<String> = (1..=32).map(|seq| seq.to_string()).collect();
+    for stream in &mut streams {
+        assert_eq!(stream.ids(32), ids);
+    }
+}
+
+#[test]
+fn readers_that_come_while_the_log_grows_miss_nothing_and_see_nothing_twice() {
+    let server = server();
+    let address = server.address();
+    const EVENTS: u64 = 300;
+    thread::scope(|scope| {
+        let writer = scope.spawn(move || {
+            (0..EVENTS).for_each(|_| append(address, r#"{"type":"a"}"#));
+        });
+        let readers: Vec<_> = (0..12)
+            .map(|number| {
+                scope.spawn(move || {
+                    let after = number * 20;
+                    let path = format!("/sessions/s1/events?after={after}");
+                    let mut stream = Stream::open(address, &path, &[]);
+                    let ids: Vec<String> = (after + 1..=EVENTS).map(|s| s.to_string()).collect();
+                    assert_eq!(stream.ids(ids.len()), ids);
+                })
+            })
+            .collect();
+        writer.join().unwrap();
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+    });
+}
+
+#[test]
+fn an_event_too_large_to_be_held_for_readers_comes_in_its_place() {
+    let server = server();
+    let address = server.address();
+    let mut stream = Stream::open(address, "/sessions/s1/events", &[]);
+    append(address, r#"{"type":"before"}"#);
+    assert_eq!(stream.frame().name, "before");
+    let payload = "x".repeat(3 * 1024 * 1024);
+    append(address, &format!(r#"{{"type":"large","data":"{payload}"}}"#));
+    assert_eq!(stream.frame().name, "large");
+    append(address, r#"{"type":"behind"}"#);
+    assert_eq!(stream.frame().name, "behind");
 }
 
 #[test]

@@ -7,9 +7,9 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use ah_conformance::{SeededIds, TestClock};
-use ah_model::{NewRepo, NewSession, Vcs};
+use ah_model::{NewRepo, NewRun, NewSession, RawJson, RunKind, Vcs};
 use ah_server::{HEARTBEAT, ServerState, serve};
-use ah_store::{Capabilities, Ids, Sessions};
+use ah_store::{Capabilities, Ids, Runs, Sessions};
 use ah_store_sql::{SqlStore, SqliteOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -34,7 +34,7 @@ struct Server {
 }
 
 impl Server {
-    /// A server with the session `s1`, on the runtime of the test.
+    /// A server with the session `s1` and its run `r1`, on the runtime of the test.
     async fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let options = SqliteOptions::new(directory.path().join("state.db"));
@@ -42,11 +42,15 @@ impl Server {
         let capabilities = Capabilities { workspaces: true };
         let (store, _) = SqlStore::open_sqlite(options, capabilities, clock, ids).unwrap();
         store.create_session(session()).await.unwrap();
+        let run = NewRun::new("s1".parse().unwrap(), RunKind::Start, RawJson::null());
+        let run = NewRun { id: Some("r1".parse().unwrap()), ..run };
+        store.create_run(gpu(run)).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (stop, stopped) = oneshot::channel::<()>();
         let stopped = async { drop(stopped.await) };
-        let served = tokio::spawn(serve(listener, ServerState::new(Arc::new(store)), stopped));
+        let state = ServerState::new(Arc::new(store)).sweeping_after(None);
+        let served = tokio::spawn(serve(listener, state, stopped));
         Self { address, stop, served, _directory: directory }
     }
 
@@ -69,6 +73,12 @@ impl Server {
     async fn get(&self, path: &str, header: &str) -> TcpStream {
         self.send(&format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{header}\r\n")).await
     }
+}
+
+/// A run that no executor of these tests can take.
+fn gpu(mut run: NewRun) -> NewRun {
+    run.demands.tags = vec!["gpu".to_owned()];
+    run
 }
 
 fn session() -> NewSession {
@@ -112,6 +122,40 @@ async fn a_long_poll_answers_with_nothing_when_its_time_is_over() {
     let mut poll = server.get("/api/v1/sessions/s1/events?wait=60", "").await;
     assert!(read(&mut poll).await.ends_with("\r\n\r\n{\"items\":[]}"));
     assert_took(since, 60..=120);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_narrowed_stream_says_its_place_while_nothing_that_is_wanted_happens() {
+    let server = Server::start().await;
+    let path = "/api/v1/feed?types=nothing";
+    let mut stream = server.get(path, "accept: text/event-stream\r\n").await;
+    let mut said = String::new();
+    while !said.contains("\n:\nid: 0-2\n\n") {
+        let part = read(&mut stream).await;
+        assert!(!part.is_empty(), "{said}");
+        said.push_str(&part);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_answers_with_no_run_when_its_time_is_over() {
+    let server = Server::start().await;
+    let since = Instant::now();
+    let body = r#"{"executorId":"e1","leaseMs":1000}"#;
+    let length = body.len();
+    let head = "POST /api/v1/runs/claim?wait=30 HTTP/1.1\r\nhost: localhost\r\n";
+    let claim = format!("{head}content-length: {length}\r\n\r\n{body}");
+    assert!(read(&mut server.send(&claim).await).await.ends_with("\r\n\r\n{\"run\":null}"));
+    assert_took(since, 30..=60);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_a_run_answers_with_the_run_as_it_is_when_its_time_is_over() {
+    let server = Server::start().await;
+    let since = Instant::now();
+    let mut poll = server.get("/api/v1/runs/r1/wait?seconds=20", "").await;
+    assert!(read(&mut poll).await.contains("\"status\":\"pending\""));
+    assert_took(since, 20..=40);
 }
 
 #[tokio::test(start_paused = true)]
@@ -168,5 +212,33 @@ async fn a_body_that_stops_is_a_problem() {
     let answer = read(&mut server.send(head).await).await;
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
     assert!(answer.contains("application/problem+json"), "{answer}");
+    assert_took(since, 30..=60);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_of_the_coordinator_says_that_it_lives() {
+    let server = Server::start().await;
+    let mut stream = server.get("/coordinator/sse/sessions", "").await;
+    let mut said = String::new();
+    let since = Instant::now();
+    while said.matches(": heartbeat\n\n").count() < 100 {
+        said.push_str(&read(&mut stream).await);
+    }
+    assert_took(since, 99 * 30..=105 * 30);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runner_of_the_coordinator_is_answered_with_nothing_after_half_a_minute() {
+    let server = Server::start().await;
+    let body = r#"{"hostname":"h","project_dir":"/p","executor_profile":"e"}"#;
+    let head = "POST /coordinator/runner/register HTTP/1.1\r\nhost: localhost";
+    let length = body.len();
+    let answer =
+        read(&mut server.send(&format!("{head}\r\ncontent-length: {length}\r\n\r\n{body}")).await)
+            .await;
+    let id = answer.split_once("lnch_").map(|(_, rest)| &rest[..12]).unwrap();
+    let since = Instant::now();
+    let mut poll = server.get(&format!("/coordinator/runner/runs?runner_id=lnch_{id}"), "").await;
+    assert!(read(&mut poll).await.starts_with("HTTP/1.1 204"));
     assert_took(since, 30..=60);
 }

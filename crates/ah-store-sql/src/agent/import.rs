@@ -43,7 +43,7 @@ pub(super) fn import(
         last = Some(work.session(tx, ctx, session, place)?);
     }
     if let Some(last) = last {
-        work.settle(tx, last)?;
+        work.settle(tx, ctx, last)?;
     }
     row::save(tx, &work.agent)?;
     Ok(work.done)
@@ -115,8 +115,9 @@ impl Work<'_> {
         {
             tx.execute(SET_INFERENCE, &[id.into(), session.id.as_str().into()])?;
         }
+        let before = session.clone();
         session.follow_import(given, self.import.end_reason(place));
-        session::save_status(tx, &session)?;
+        session::save_if_changed(tx, ctx, &before, &session)?;
         Ok(session.id)
     }
 
@@ -155,17 +156,24 @@ impl Work<'_> {
     }
 
     /// The last session goes on, unless the agent went on here; a dead agent's does not.
-    fn settle(&mut self, tx: &mut dyn Tx, last: SessionId) -> Result<(), StoreError> {
+    fn settle(
+        &mut self,
+        tx: &mut dyn Tx,
+        ctx: &Resources,
+        last: SessionId,
+    ) -> Result<(), StoreError> {
         let mut last = session::get(tx, &last, Access::Change)?;
+        let last_before = last.clone();
         let mut active = match &self.agent.active_session_id {
             Some(id) if *id != last.id => Some(session::get(tx, id, Access::Change)?),
             _ => None,
         };
+        let active_before = active.clone();
         if Agent::follows_import(active.as_ref(), &last, self.source) {
             let cause = last.of_agent.as_ref().map_or("reset", |place| place.cause.as_str());
             if let Some(mut left) = active.take() {
                 left.close(cause, last.created_at);
-                session::save_status(tx, &left)?;
+                session::save_status(tx, ctx, &left)?;
             }
             self.agent.active_session_id = Some(last.id.clone());
         } else {
@@ -176,7 +184,9 @@ impl Work<'_> {
             let dying = active.as_mut().unwrap_or(&mut last);
             dying.close(RETIRED, self.import.updated_at.max(dying.last_activity_at));
         }
-        active.map_or(Ok(()), |active| session::save_status(tx, &active))?;
-        session::save_status(tx, &last)
+        if let (Some(before), Some(active)) = (active_before, active) {
+            session::save_if_changed(tx, ctx, &before, &active)?;
+        }
+        session::save_if_changed(tx, ctx, &last_before, &last)
     }
 }

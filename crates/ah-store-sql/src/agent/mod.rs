@@ -9,16 +9,18 @@ mod row;
 
 use ah_model::{
     Agent, AgentFilter, AgentId, AgentImport, AgentImported, AgentUpdate, Appended, Beginning,
-    Cause, Fork, Invalid, Lifecycle, Membership, NewAgent, NewEvent, NewSession, Order, Origin,
-    Page, PageRequest, RETIRED, Renewal, Session, SessionId,
+    Cause, ChangeKind, Fork, Invalid, Lifecycle, Membership, NewAgent, NewEvent, NewSession, Order,
+    Origin, Page, PageRequest, RETIRED, Renewal, Session, SessionId,
 };
 use ah_store::{Agents, Kind, StoreError};
 use async_trait::async_trait;
 
 use crate::SqlStore;
+use crate::change;
 use crate::event::{self, Append};
 use crate::page::ids_with_prefix;
 use crate::resources::Resources;
+use crate::run;
 use crate::session::{self, Access, Place};
 use crate::tx::{Tx, query_first};
 
@@ -172,7 +174,8 @@ fn set_lifecycle(
     if let (Lifecycle::Dead, Some(active)) = (to, &agent.active_session_id) {
         let mut active = session::get(tx, active, Access::Change)?;
         active.close(RETIRED, now);
-        session::save_status(tx, &active)?;
+        session::save_status(tx, ctx, &active)?;
+        run::end_work(tx, ctx, &active.id)?;
     }
     Ok(agent)
 }
@@ -203,7 +206,8 @@ fn renew(
     new.details.inference_session_id.clone_from(&renewal.inference_session_id);
     let (cause, now) = (renewal.cause(), ctx.now());
     active.close(cause.as_str(), now);
-    session::save_status(tx, &active)?;
+    session::save_status(tx, ctx, &active)?;
+    run::end_work(tx, ctx, &active.id)?;
     let of_agent = Some(agent.begins_session(cause));
     let session = session::create(tx, ctx, new, Place { forked_from, of_agent, at: None })?;
     agent.goes_on_in(session.id.clone(), now);
@@ -254,8 +258,8 @@ fn append(
     let (session, agent) = (&session, Some(&agent.id));
     let wanted = Append { session, after: None, events, agent, active_at: Some(now) };
     let done = event::append(tx, ctx, &wanted)?;
-    if done.appended > 0 {
-        tx.execute(BEGIN, &[now.into(), session.as_str().into()])?;
+    if done.appended > 0 && tx.execute(BEGIN, &[now.into(), session.as_str().into()])? > 0 {
+        change::session(tx, ctx, ChangeKind::SessionUpdated, session)?;
     }
     Ok(done)
 }
@@ -264,7 +268,7 @@ fn append(
 impl Agents for SqlStore {
     async fn create_agent(&self, agent: NewAgent) -> Result<Agent, StoreError> {
         agent.check()?;
-        self.write(move |tx, ctx| create(tx, ctx, &agent)).await
+        self.once(move |tx, ctx| create(tx, ctx, &agent)).await
     }
 
     async fn agent(&self, id: AgentId) -> Result<Agent, StoreError> {
@@ -305,7 +309,7 @@ impl Agents for SqlStore {
 
     async fn renew_agent(&self, id: AgentId, renewal: Renewal) -> Result<Session, StoreError> {
         renewal.check()?;
-        self.write(move |tx, ctx| renew(tx, ctx, &id, &renewal)).await
+        self.once(move |tx, ctx| renew(tx, ctx, &id, &renewal)).await
     }
 
     async fn append_to_agent(
@@ -315,7 +319,7 @@ impl Agents for SqlStore {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
-        self.write(move |tx, ctx| append(tx, ctx, &id, expected.as_ref(), &events)).await
+        self.once(move |tx, ctx| append(tx, ctx, &id, expected.as_ref(), &events)).await
     }
 
     async fn agent_sessions(

@@ -5,8 +5,8 @@ mod list;
 mod row;
 
 use ah_model::{
-    ExportHeader, Fork, Membership, NewSession, Origin, Page, PageRequest, Session, SessionFilter,
-    SessionId, StatusChange, Timestamp, Usage,
+    ChangeKind, ExportHeader, Fork, Membership, NewSession, Origin, Page, PageRequest, RunStatus,
+    Session, SessionFilter, SessionId, SessionUpdate, StatusChange, Timestamp, Usage,
 };
 use ah_store::{Kind, SessionFork, Sessions, StoreError};
 use async_trait::async_trait;
@@ -15,7 +15,7 @@ use crate::SqlStore;
 use crate::page::ids_with_prefix;
 use crate::resources::Resources;
 use crate::tx::{Tx, query_first};
-use crate::{agent, repo, task, usage, workspace};
+use crate::{agent, agent_kind, change, repo, run, task, usage, workspace};
 
 pub(crate) use self::list::size;
 pub(crate) use self::row::{SELECT, insert, read, read_origin};
@@ -29,11 +29,29 @@ pub(crate) enum Access {
 
 /// The session of that id.
 pub(crate) fn get(tx: &mut dyn Tx, id: &SessionId, access: Access) -> Result<Session, StoreError> {
-    if access == Access::Change {
-        lock(tx, id)?;
+    find(tx, id, access)?.ok_or_else(|| StoreError::not_found(Kind::Session, id))
+}
+
+/// The session of that id, if there is one.
+pub(crate) fn find(
+    tx: &mut dyn Tx,
+    id: &SessionId,
+    access: Access,
+) -> Result<Option<Session>, StoreError> {
+    if access == Access::Change && !exists_locked(tx, id)? {
+        return Ok(None);
     }
-    row::find(tx, "s.id = $1", &[id.as_str().into()])?
-        .ok_or_else(|| StoreError::not_found(Kind::Session, id))
+    row::find(tx, "s.id = $1", &[id.as_str().into()])
+}
+
+fn exists_locked(tx: &mut dyn Tx, id: &SessionId) -> Result<bool, StoreError> {
+    let sql = format!("{LAST_SEQ}{}", tx.dialect().for_update());
+    Ok(query_first(tx, &sql, &[id.as_str().into()], |row| row.opt_int(0))?.is_some())
+}
+
+/// Whether there is a session of that id.
+pub(crate) fn exists(tx: &mut dyn Tx, id: &SessionId) -> Result<bool, StoreError> {
+    Ok(query_first(tx, LAST_SEQ, &[id.as_str().into()], |row| row.opt_int(0))?.is_some())
 }
 
 const LAST_SEQ: &str = "SELECT last_seq FROM sessions WHERE id = $1";
@@ -87,6 +105,7 @@ pub(crate) fn create(
     session.repo = repo.found;
     (session.forked_from, session.of_agent) = (place.forked_from, place.of_agent);
     insert(tx, &session)?;
+    change::session(tx, ctx, ChangeKind::SessionCreated, &session.id)?;
     Ok(session)
 }
 
@@ -116,7 +135,8 @@ pub(crate) fn of_origin(tx: &mut dyn Tx, origin: &Origin) -> Result<Option<Sessi
 }
 
 const SET_STATUS: &str = "UPDATE sessions SET status = $1, started_at = $2, ended_at = $3, \
-    exit_code = $4, exit_signal = $5, exit_reason = $6, last_activity_at = $7 WHERE id = $8";
+    exit_code = $4, exit_signal = $5, exit_reason = $6, last_activity_at = $7, \
+    last_resumed_at = $8 WHERE id = $9";
 
 fn set_status(
     tx: &mut dyn Tx,
@@ -128,12 +148,19 @@ fn set_status(
     session
         .transition(change, ctx.now())
         .map_err(|reason| StoreError::conflict(Kind::Session, id, reason))?;
-    save_status(tx, &session)?;
+    save_status(tx, ctx, &session)?;
+    if session.status.is_finished() {
+        run::end_work(tx, ctx, id)?;
+    }
     Ok(session)
 }
 
 /// Writes what a change of status changes.
-pub(crate) fn save_status(tx: &mut dyn Tx, session: &Session) -> Result<(), StoreError> {
+pub(crate) fn save_status(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    session: &Session,
+) -> Result<(), StoreError> {
     let params = [
         session.status.as_str().into(),
         session.started_at.into(),
@@ -142,9 +169,40 @@ pub(crate) fn save_status(tx: &mut dyn Tx, session: &Session) -> Result<(), Stor
         session.exit.signal.into(),
         session.exit.reason.as_ref().into(),
         session.last_activity_at.into(),
+        session.last_resumed_at.into(),
         session.id.as_str().into(),
     ];
-    tx.execute(SET_STATUS, &params).map(drop)
+    tx.execute(SET_STATUS, &params)?;
+    change::session(tx, ctx, ChangeKind::SessionUpdated, &session.id)
+}
+
+/// As [`save_status`], if there is anything to write.
+pub(crate) fn save_if_changed(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    before: &Session,
+    session: &Session,
+) -> Result<(), StoreError> {
+    if session == before { Ok(()) } else { save_status(tx, ctx, session) }
+}
+
+const SET_KIND: &str = "UPDATE sessions SET agent_id = $1 WHERE id = $2";
+
+/// Takes in what a program says of a session that is locked.
+pub(crate) fn apply_update(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    mut session: Session,
+    wanted: &SessionUpdate,
+) -> Result<Session, StoreError> {
+    session.update(wanted, ctx.now());
+    row::overwrite(tx, &session)?;
+    if let Some(kind) = &wanted.agent {
+        let kind = agent_kind::ensure(tx, kind)?;
+        tx.execute(SET_KIND, &[kind.into(), session.id.as_str().into()])?;
+    }
+    change::session(tx, ctx, ChangeKind::SessionUpdated, &session.id)?;
+    Ok(session)
 }
 
 const SET_TITLE: &str = "UPDATE sessions SET title = $1 WHERE id = $2";
@@ -168,7 +226,7 @@ const A_FORK: &str = "SELECT id FROM sessions WHERE forked_from = $1 ORDER BY id
 const AN_AGENT: &str = "SELECT name FROM agent_instances WHERE active_session_id = $1";
 const DELETE: &str = "DELETE FROM sessions WHERE id = $1";
 
-fn delete(tx: &mut dyn Tx, id: &SessionId) -> Result<(), StoreError> {
+fn delete(tx: &mut dyn Tx, ctx: &Resources, id: &SessionId) -> Result<(), StoreError> {
     let owner = agent::lock_of_session(tx, id)?;
     lock(tx, id)?;
     if let Some(fork) = query_first(tx, A_FORK, &[id.as_str().into()], |row| row.text(0))? {
@@ -179,7 +237,12 @@ fn delete(tx: &mut dyn Tx, id: &SessionId) -> Result<(), StoreError> {
         let reason = format!("is the active session of agent {agent}");
         return Err(StoreError::conflict(Kind::Session, id, reason));
     }
+    if let Some(run) = run::live(tx, id)?.filter(|run| run.status != RunStatus::Pending) {
+        let reason = format!("has the live run {}", run.id);
+        return Err(StoreError::conflict(Kind::Session, id, reason));
+    }
     tx.execute(DELETE, &[id.as_str().into()])?;
+    change::session(tx, ctx, ChangeKind::SessionDeleted, id)?;
     owner.map_or(Ok(()), |agent| usage::recount(tx, agent.as_str()))
 }
 
@@ -205,6 +268,7 @@ fn restore(tx: &mut dyn Tx, ctx: &Resources, header: &ExportHeader) -> Result<Se
                 wanted.left_behind();
             }
             row::overwrite(tx, &wanted)?;
+            change::session(tx, ctx, ChangeKind::SessionUpdated, &known.id)?;
             owner.map_or(Ok(()), |agent| usage::recount(tx, agent.as_str()))?;
             get(tx, &known.id, Access::Read)
         }
@@ -244,6 +308,7 @@ fn restore_absent(
         session.left_behind();
     }
     insert(tx, &session)?;
+    change::session(tx, ctx, ChangeKind::SessionCreated, &session.id)?;
     header.tasks.iter().try_for_each(|task| task::insert(tx, task).map(drop))?;
     Ok(session)
 }
@@ -267,7 +332,7 @@ fn known_parent(
 impl Sessions for SqlStore {
     async fn create_session(&self, session: NewSession) -> Result<Session, StoreError> {
         session.check()?;
-        self.write(move |tx, ctx| create(tx, ctx, session.clone(), Place::default())).await
+        self.once(move |tx, ctx| create(tx, ctx, session.clone(), Place::default())).await
     }
 
     async fn session(&self, id: SessionId) -> Result<Session, StoreError> {
@@ -299,21 +364,36 @@ impl Sessions for SqlStore {
         self.write(move |tx, ctx| set_status(tx, ctx, &id, change.clone())).await
     }
 
+    async fn update_session(
+        &self,
+        id: SessionId,
+        update: SessionUpdate,
+    ) -> Result<Session, StoreError> {
+        update.check()?;
+        self.write(move |tx, ctx| {
+            let session = get(tx, &id, Access::Change)?;
+            apply_update(tx, ctx, session, &update)
+        })
+        .await
+    }
+
     async fn rename_session(&self, id: SessionId, title: String) -> Result<Session, StoreError> {
         Session::check_title(&title)?;
-        self.write(move |tx, _| {
+        self.write(move |tx, ctx| {
             lock(tx, &id)?;
             let title = Some(title.as_str()).filter(|title| !title.is_empty());
             tx.execute(SET_TITLE, &[title.into(), id.as_str().into()])?;
+            change::session(tx, ctx, ChangeKind::SessionUpdated, &id)?;
             get(tx, &id, Access::Read)
         })
         .await
     }
 
     async fn pin_session(&self, id: SessionId, pinned: bool) -> Result<Session, StoreError> {
-        self.write(move |tx, _| {
+        self.write(move |tx, ctx| {
             lock(tx, &id)?;
             tx.execute(SET_PINNED, &[pinned.into(), id.as_str().into()])?;
+            change::session(tx, ctx, ChangeKind::SessionUpdated, &id)?;
             get(tx, &id, Access::Read)
         })
         .await
@@ -325,11 +405,11 @@ impl Sessions for SqlStore {
         wanted: SessionFork,
     ) -> Result<Session, StoreError> {
         wanted.title.as_deref().map_or(Ok(()), Session::check_title)?;
-        self.write(move |tx, ctx| fork(tx, ctx, &id, &wanted)).await
+        self.once(move |tx, ctx| fork(tx, ctx, &id, &wanted)).await
     }
 
     async fn delete_session(&self, id: SessionId) -> Result<(), StoreError> {
-        self.write(move |tx, _| delete(tx, &id)).await
+        self.write(move |tx, ctx| delete(tx, ctx, &id)).await
     }
 
     async fn restore_session(&self, header: ExportHeader) -> Result<Session, StoreError> {

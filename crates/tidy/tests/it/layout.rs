@@ -2,7 +2,7 @@
 
 use crate::tree::{self, assert_none};
 
-const NOUNS: [&str; 11] = [
+const NOUNS: [&str; 14] = [
     "agent",
     "session",
     "event",
@@ -14,6 +14,9 @@ const NOUNS: [&str; 11] = [
     "workspace",
     "agent_kind",
     "runtime",
+    "executor",
+    "token",
+    "feed",
 ];
 
 /// The folders in which every noun has a file or a folder of its name.

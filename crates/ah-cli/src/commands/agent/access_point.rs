@@ -1,11 +1,11 @@
-use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 
-use ah_server::{ServerState, serve_until_signal};
-use serde_json::json;
+use ah_server::AuthMode;
 
 use crate::app::App;
-use crate::error::{CommandError, Exit};
+use crate::commands::serving::{Serving, serve};
+use crate::error::CommandError;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -15,41 +15,25 @@ pub(crate) struct Args {
     /// Ask nobody for a token; only for programs of this machine
     #[arg(long)]
     no_auth: bool,
+    /// Serve others without TLS: whoever is on the way can read their tokens
+    #[arg(long)]
+    insecure: bool,
+    /// Serve under TLS with this certificate chain (PEM, the server's own first)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The key of that certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Serve the Agent Coordinator's interface at `/` of this port too; it is below `/coordinator`
+    /// in any case
+    #[arg(long, value_name = "PORT")]
+    coordinator_compat: Option<u16>,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    check(args)?;
-    let store = app.served_store()?;
-    let listener = TcpListener::bind(args.bind).map_err(|error| {
-        CommandError::new(Exit::Failed, format!("cannot listen on {}: {error}", args.bind))
-            .hint("another program may have it: `--bind 127.0.0.1:0` takes a free port")
-    })?;
-    let address = listener.local_addr().map_err(broken)?;
-    let url = format!("http://{address}");
-    app.output.result(&json!({ "url": url }), |_| {
-        format!("serving {url}\nuse it with `ah --remote-server {url} …`; Ctrl-C ends it")
-    })?;
-    serve_until_signal(listener, ServerState::new(Arc::new(store))).map_err(broken)
-}
-
-/// Until there are tokens, nobody but this machine may be served, and that must be said.
-fn check(args: &Args) -> Result<(), CommandError> {
-    if !args.no_auth {
-        let message = "this version has no tokens yet: it can serve programs of this machine only";
-        return Err(CommandError::new(Exit::NotAllowed, message)
-            .hint("say that this is meant: `ah agent access-point --no-auth`"));
-    }
-    if !args.bind.ip().is_loopback() {
-        let message = format!(
-            "{} can be reached by others, and nobody would be asked for a token",
-            args.bind
-        );
-        return Err(CommandError::new(Exit::NotAllowed, message)
-            .hint("listen on this machine only: `--bind 127.0.0.1:4747`"));
-    }
-    Ok(())
-}
-
-fn broken(error: std::io::Error) -> CommandError {
-    CommandError::new(Exit::Failed, format!("the server broke off: {error}"))
+    let auth = if args.no_auth { AuthMode::Open } else { AuthMode::Tokens };
+    let tls = args.tls_cert.clone().zip(args.tls_key.clone());
+    let (bind, insecure) = (args.bind, args.insecure);
+    let coordinator = args.coordinator_compat.map(|port| SocketAddr::new(bind.ip(), port));
+    serve(app, &Serving { bind, auth, insecure, tls, coordinator })
 }

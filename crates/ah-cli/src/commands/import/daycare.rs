@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use ah_import::import_daycare;
 use ah_store::block_on;
 
-use super::HowArgs;
+use super::AgentsArgs;
 use crate::app::App;
 use crate::error::CommandError;
 
@@ -15,7 +15,7 @@ pub(crate) struct Args {
     /// Daycare's data directory; `~/.daycare` when absent
     dir: Option<PathBuf>,
     #[command(flatten)]
-    how: HowArgs,
+    agents: AgentsArgs,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
@@ -23,7 +23,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
         Some(dir) => dir.clone(),
         None => app.environment.home()?.join(DIRECTORY),
     };
-    args.how.import(app, |store, options, progress| {
+    args.agents.import(app, |store, options, progress| {
         block_on(import_daycare(store, &dir, options, progress))
     })
 }

@@ -1,5 +1,6 @@
-//! `ah import`: agents that other programs left.
+//! `ah import`: agents and sessions that other programs left.
 
+mod coordinator;
 mod daycare;
 mod daycare_db;
 mod progress;
@@ -19,12 +20,15 @@ pub(crate) enum Command {
     Daycare(Lazy<daycare::Args>),
     /// Bring in the agents of a Daycare database
     DaycareDb(Lazy<daycare_db::Args>),
+    /// Bring in the sessions, events and runs of an Agent Coordinator's database
+    Coordinator(Lazy<coordinator::Args>),
 }
 
 pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
     match command {
         Command::Daycare(args) => daycare::run(app, &args),
         Command::DaycareDb(args) => daycare_db::run(app, &args),
+        Command::Coordinator(args) => coordinator::run(app, &args),
     }
 }
 
@@ -34,15 +38,44 @@ pub(crate) struct HowArgs {
     /// Only say what would be done
     #[arg(long)]
     dry_run: bool,
-    /// The agent kind that the agents become
-    #[arg(long, value_name = "KIND[@VERSION]", default_value = "daycare")]
-    kind: String,
-    /// List more remarks of an agent than the first ten
+    /// List more remarks of one thing than the first ten
     #[arg(long, short)]
     verbose: bool,
 }
 
 impl HowArgs {
+    /// Runs an import, with its progress.
+    fn import<R>(
+        &self,
+        app: &App,
+        kind: &str,
+        import: impl FnOnce(
+            &dyn Store,
+            &ImportOptions,
+            &mut (dyn FnMut(Progress<'_>) + Send),
+        ) -> Result<R, ImportError>,
+    ) -> Result<R, CommandError> {
+        let kind = kind.parse()?;
+        let options = ImportOptions { dry_run: self.dry_run, kind, now: app.now() };
+        let store = app.store()?;
+        let bar = progress::bar(app);
+        let done = import(&*store, &options, &mut |progress| progress::show(&bar, progress));
+        bar.finish_and_clear();
+        Ok(done?)
+    }
+}
+
+/// How to import agents.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AgentsArgs {
+    /// The agent kind that the agents become
+    #[arg(long, value_name = "KIND[@VERSION]", default_value = "daycare")]
+    kind: String,
+    #[command(flatten)]
+    how: HowArgs,
+}
+
+impl AgentsArgs {
     /// Runs an import and prints what it did.
     fn import(
         &self,
@@ -53,12 +86,7 @@ impl HowArgs {
             &mut (dyn FnMut(Progress<'_>) + Send),
         ) -> Result<ImportReport, ImportError>,
     ) -> Result<(), CommandError> {
-        let kind = self.kind.parse()?;
-        let options = ImportOptions { dry_run: self.dry_run, kind, now: app.now() };
-        let store = app.store()?;
-        let bar = progress::bar(app);
-        let done = import(&*store, &options, &mut |progress| progress::show(&bar, progress));
-        bar.finish_and_clear();
-        report::print(app, &done?, self.verbose)
+        let done = self.how.import(app, &self.kind, import)?;
+        report::print_agents(app, &done, self.how.verbose)
     }
 }

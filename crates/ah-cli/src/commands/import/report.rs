@@ -1,92 +1,174 @@
 //! What an import did, as people read it.
 
-use ah_import::{AgentReport, ImportReport, Outcome, Remark};
+use ah_import::{CoordinatorReport, Counts, ImportReport, Outcome, RecordCounts, Remark};
 
 use crate::app::App;
 use crate::error::{CommandError, Exit};
 use crate::output::{counted, fields, printable};
 
-/// How many remarks of one agent are shown, unless all are asked for.
+/// How many remarks of one thing are shown, unless all are asked for.
 const REMARKS: usize = 10;
 
 /// Prints the report; an agent that could not be taken makes the command fail.
-pub(super) fn print(app: &App, report: &ImportReport, verbose: bool) -> Result<(), CommandError> {
-    let remarks_max = if verbose { usize::MAX } else { REMARKS };
-    app.output.result(report, |report| human(report, remarks_max))?;
-    match report.agents.failed {
+pub(super) fn print_agents(
+    app: &App,
+    report: &ImportReport,
+    verbose: bool,
+) -> Result<(), CommandError> {
+    app.output.result(report, |report| human(&of_agents(report), remarks_max(verbose)))?;
+    refuse_failed(report.agents, "agents")
+}
+
+/// Prints the report; a session that could not be taken makes the command fail.
+pub(super) fn print_sessions(
+    app: &App,
+    report: &CoordinatorReport,
+    verbose: bool,
+) -> Result<(), CommandError> {
+    app.output.result(report, |report| human(&of_sessions(report), remarks_max(verbose)))?;
+    refuse_failed(report.sessions, "sessions")
+}
+
+fn remarks_max(verbose: bool) -> usize {
+    if verbose { usize::MAX } else { REMARKS }
+}
+
+fn refuse_failed(counts: Counts, things: &str) -> Result<(), CommandError> {
+    match counts.failed {
         0 => Ok(()),
         failed => {
-            let found = report.agents.found;
-            let message = format!("{failed} of {found} agents could not be taken");
+            let message = format!("{failed} of {} {things} could not be taken", counts.found);
             Err(CommandError::new(Exit::Failed, message)
                 .hint("the report says why; the next import takes what can be read then"))
         }
     }
 }
 
-fn human(report: &ImportReport, remarks_max: usize) -> String {
-    let (agents, records) = (report.agents, report.records);
-    let counts = |counts: &[(u64, &str)]| {
-        let filled = counts.iter().filter(|(count, _)| *count > 0);
-        filled.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
-    };
-    let mut text = fields(&[
-        ("source", report.source.clone()),
-        ("dry run", if report.dry_run { "nothing was written".to_owned() } else { String::new() }),
-        ("agents found", agents.found.to_string()),
-        (
-            "agents",
-            counts(&[
-                (agents.imported, "imported"),
-                (agents.updated, "updated"),
-                (agents.unchanged, "unchanged"),
-                (agents.skipped, "skipped"),
-                (agents.failed, "failed"),
-            ]),
-        ),
-        ("new sessions", report.sessions.to_string()),
-        ("new records", records.imported.to_string()),
-        (
-            "other records",
-            counts(&[
-                (records.present, "there already"),
-                (records.kept_raw, "kept raw"),
-                (records.untimed, "without a time"),
-                (records.markers, "beginnings of sessions"),
-                (records.blank, "blank"),
-            ]),
-        ),
+/// A report in the words that people read, whatever was imported.
+struct Shown<'a> {
+    head: Vec<(&'static str, String)>,
+    remarks: &'a [Remark],
+    more_remarks: u64,
+    details: Vec<Detail<'a>>,
+}
+
+/// One thing that was imported.
+struct Detail<'a> {
+    /// What it is called here and there.
+    name: String,
+    outcome: Outcome,
+    reason: Option<&'a str>,
+    /// What came of it.
+    came: String,
+    remarks: &'a [Remark],
+    more_remarks: u64,
+}
+
+fn of_agents(report: &ImportReport) -> Shown<'_> {
+    let details = report.details.iter().map(|agent| {
+        let came = [counted(agent.sessions, "session"), counted(agent.records, "record")];
+        Detail {
+            name: names(&agent.name, &agent.id),
+            outcome: agent.outcome,
+            reason: agent.reason.as_deref(),
+            came: with_raw(&came, agent.kept_raw),
+            remarks: &agent.remarks,
+            more_remarks: agent.more_remarks,
+        }
+    });
+    let mut head = first_lines(&report.source, report.dry_run);
+    head.push(("agents found", report.agents.found.to_string()));
+    head.push(("agents", by_outcome(report.agents)));
+    head.push(("new sessions", report.sessions.to_string()));
+    head.extend(of_records(&report.records));
+    let (remarks, more_remarks) = (&report.remarks[..], report.more_remarks);
+    Shown { head, remarks, more_remarks, details: details.collect() }
+}
+
+fn of_sessions(report: &CoordinatorReport) -> Shown<'_> {
+    let details = report.details.iter().map(|session| {
+        let here = session.session_id.as_ref().map_or(session.id.as_str(), |id| id.as_str());
+        let came = [counted(session.records, "record"), counted(session.runs, "run")];
+        Detail {
+            name: names(here, &session.id),
+            outcome: session.outcome,
+            reason: session.reason.as_deref(),
+            came: with_raw(&came, session.kept_raw),
+            remarks: &session.remarks,
+            more_remarks: session.more_remarks,
+        }
+    });
+    let mut head = first_lines(&report.source, report.dry_run);
+    head.push(("sessions found", report.sessions.found.to_string()));
+    head.push(("sessions", by_outcome(report.sessions)));
+    head.push(("new runs", report.runs.imported.to_string()));
+    head.extend(of_records(&report.records));
+    let (remarks, more_remarks) = (&report.remarks[..], report.more_remarks);
+    Shown { head, remarks, more_remarks, details: details.collect() }
+}
+
+fn first_lines(source: &str, dry_run: bool) -> Vec<(&'static str, String)> {
+    let dry_run = if dry_run { "nothing was written" } else { "" };
+    vec![("source", source.to_owned()), ("dry run", dry_run.to_owned())]
+}
+
+fn by_outcome(counts: Counts) -> String {
+    filled(&[
+        (counts.imported, "imported"),
+        (counts.updated, "updated"),
+        (counts.unchanged, "unchanged"),
+        (counts.skipped, "skipped"),
+        (counts.failed, "failed"),
+    ])
+}
+
+fn of_records(records: &RecordCounts) -> [(&'static str, String); 2] {
+    let others = filled(&[
+        (records.present, "there already"),
+        (records.kept_raw, "kept raw"),
+        (records.untimed, "without a time"),
+        (records.markers, "beginnings of sessions"),
+        (records.blank, "blank"),
     ]);
-    text.push_str(&remarks(&report.remarks, report.more_remarks, remarks_max));
-    let details: String = report.details.iter().map(|agent| detail(agent, remarks_max)).collect();
+    [("new records", records.imported.to_string()), ("other records", others)]
+}
+
+/// The counts that are not zero.
+fn filled(counts: &[(u64, &str)]) -> String {
+    let filled = counts.iter().filter(|(count, _)| *count > 0);
+    filled.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The name here, and the id there where it is another.
+fn names(here: &str, there: &str) -> String {
+    if here == there { here.to_owned() } else { format!("{here} ({there})") }
+}
+
+fn with_raw(came: &[String], kept_raw: u64) -> String {
+    match kept_raw {
+        0 => came.join(", "),
+        count => format!("{}, {count} kept raw", came.join(", ")),
+    }
+}
+
+fn human(report: &Shown<'_>, remarks_max: usize) -> String {
+    let mut text = fields(&report.head);
+    text.push_str(&remarks(report.remarks, report.more_remarks, remarks_max));
+    let details: String = report.details.iter().map(|one| detail(one, remarks_max)).collect();
     match details.is_empty() {
         true => text,
         false => format!("{text}\n{details}"),
     }
 }
 
-/// An agent that has something to say, and its remarks below it.
-fn detail(agent: &AgentReport, remarks_max: usize) -> String {
-    if agent.outcome == Outcome::Unchanged && agent.remarks.is_empty() {
+/// A thing that has something to say, and its remarks below it.
+fn detail(one: &Detail<'_>, remarks_max: usize) -> String {
+    if one.outcome == Outcome::Unchanged && one.remarks.is_empty() {
         return String::new();
     }
-    let raw = match agent.kept_raw {
-        0 => String::new(),
-        count => format!(", {count} kept raw"),
-    };
-    let what = match &agent.reason {
-        Some(reason) => reason.clone(),
-        None => {
-            let (sessions, records) = (agent.sessions, agent.records);
-            format!("{}, {}{raw}", counted(sessions, "session"), counted(records, "record"))
-        }
-    };
-    let there = match agent.id == agent.name {
-        true => String::new(),
-        false => format!(" ({})", agent.id),
-    };
-    let head = format!("{}{there}: {}: {what}", agent.name, outcome(agent.outcome));
-    format!("{}\n{}", printable(&head), remarks(&agent.remarks, agent.more_remarks, remarks_max))
+    let what = one.reason.unwrap_or(&one.came);
+    let head = format!("{}: {}: {what}", one.name, outcome(one.outcome));
+    format!("{}\n{}", printable(&head), remarks(one.remarks, one.more_remarks, remarks_max))
 }
 
 fn outcome(outcome: Outcome) -> &'static str {

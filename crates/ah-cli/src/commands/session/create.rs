@@ -6,6 +6,7 @@ use ah_model::{
 use ah_store::block_on;
 
 use crate::app::App;
+use crate::environment;
 use crate::error::CommandError;
 
 #[derive(Debug, clap::Args)]
@@ -95,18 +96,10 @@ impl SessionArgs {
             labels: Labels::from_pairs(&self.labels)?,
             details: SessionDetails {
                 project_dir: Some(project_dir.to_string_lossy().into_owned()),
-                hostname: hostname(),
+                hostname: environment::hostname(),
                 ..SessionDetails::default()
             },
             ..NewSession::new(app.repo_or_directory()?, kind)
         })
     }
-}
-
-/// The machine's name, where it has one.
-fn hostname() -> Option<String> {
-    #[cfg(unix)]
-    return rustix::system::uname().nodename().to_str().ok().map(str::to_owned);
-    #[cfg(not(unix))]
-    None
 }

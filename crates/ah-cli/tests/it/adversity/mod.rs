@@ -7,6 +7,7 @@ mod kill;
 mod ledger;
 mod old_database;
 mod random;
+mod server;
 mod worker;
 
 #[cfg(target_os = "linux")]

@@ -1,18 +1,50 @@
 //! A database file of another program, opened so that nothing of it changes.
 
+mod cell;
+mod table;
+
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Row, ToSql};
 
 use crate::ImportError;
 
+pub(crate) use cell::Cell;
+pub(crate) use table::{Table, TableRow};
+
+/// Whose database a file should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Program {
+    Daycare,
+    Coordinator,
+}
+
+impl Program {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Daycare => "Daycare",
+            Self::Coordinator => "the Agent Coordinator",
+        }
+    }
+
+    /// The file is not what it should be.
+    fn refuse(self, path: &Path, reason: String) -> ImportError {
+        let path = path.to_owned();
+        match self {
+            Self::Daycare => ImportError::NotDaycareDatabase { path, reason },
+            Self::Coordinator => ImportError::NotCoordinatorDatabase { path, reason },
+        }
+    }
+}
+
 /// A foreign database.
 #[derive(Debug)]
-pub(super) struct Database {
-    pub(super) connection: Connection,
+pub(crate) struct Database {
+    pub(crate) connection: Connection,
+    program: Program,
     path: PathBuf,
     /// What the file looked like, when nothing else keeps it as it is.
     seen: Option<Seen>,
@@ -43,14 +75,15 @@ impl Seen {
 }
 
 impl Database {
-    /// Opens the file at `path` for reading only.
-    pub(super) fn open(path: &Path) -> Result<Self, ImportError> {
+    /// Opens the file of `program` at `path` for reading only.
+    pub(crate) fn open(program: Program, path: &Path) -> Result<Self, ImportError> {
         let unreadable = |source| ImportError::Unreadable { path: path.to_owned(), source };
         let seen = Seen::look(path).map_err(unreadable)?;
-        let foreign = |error: rusqlite::Error| not_daycare(path, error.to_string());
+        let foreign = |error: rusqlite::Error| program.refuse(path, error.to_string());
         if beside(path, "-journal").metadata().is_ok_and(|meta| meta.len() > 0) {
-            let reason = "a write was left half done; let Daycare or sqlite3 open it once";
-            return Err(not_daycare(path, reason.to_owned()));
+            let name = program.name();
+            let reason = format!("a write was left half done; let {name} or sqlite3 open it once");
+            return Err(program.refuse(path, reason));
         }
         // Where there is a log it must be read, with its locks. Without one SQLite would make one
         // and leave it behind, unless it is told that nobody writes; that is then watched here.
@@ -59,37 +92,70 @@ impl Database {
         let connection = connect(path, query).map_err(foreign)?;
         let settings = "PRAGMA trusted_schema = OFF; PRAGMA query_only = ON; BEGIN";
         connection.execute_batch(settings).map_err(foreign)?;
-        Ok(Self { connection, path: path.to_owned(), seen })
+        Ok(Self { connection, program, path: path.to_owned(), seen })
     }
 
     /// Refuses what was read if somebody wrote meanwhile.
-    pub(super) fn check_unchanged(&self) -> Result<(), ImportError> {
+    pub(crate) fn check_unchanged(&self) -> Result<(), ImportError> {
         let Some(seen) = &self.seen else {
             return Ok(());
         };
         match Seen::look(&self.path) {
             Ok(now) if now == *seen => Ok(()),
             Ok(_) => {
-                let reason = "it was written to while it was read; stop Daycare and run it again";
-                Err(not_daycare(&self.path, reason.to_owned()))
+                let name = self.program.name();
+                Err(self.refuse(format!(
+                    "it was written to while it was read; stop {name} and run it again"
+                )))
             }
             Err(source) => Err(ImportError::Unreadable { path: self.path.clone(), source }),
         }
     }
 
     /// The error that the engine's is.
-    pub(super) fn foreign(&self, error: &rusqlite::Error) -> ImportError {
-        not_daycare(&self.path, error.to_string())
+    pub(crate) fn foreign(&self, error: &rusqlite::Error) -> ImportError {
+        self.refuse(error.to_string())
     }
 
     /// The file is not what it should be.
-    pub(super) fn refuse(&self, reason: String) -> ImportError {
-        not_daycare(&self.path, reason)
+    pub(crate) fn refuse(&self, reason: String) -> ImportError {
+        self.program.refuse(&self.path, reason)
+    }
+
+    /// All rows of a statement that gives few.
+    pub(crate) fn collect<T>(
+        &self,
+        text: &str,
+        bound: &[&dyn ToSql],
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, ImportError> {
+        let rows = self.connection.prepare_cached(text).and_then(|mut statement| {
+            statement.query_map(bound, read)?.collect::<rusqlite::Result<Vec<T>>>()
+        });
+        let rows = rows.map_err(|error| self.foreign(&error))?;
+        self.check_unchanged()?;
+        Ok(rows)
+    }
+
+    /// The columns of a table; none when there is no such table.
+    pub(crate) fn columns(&self, table: &str) -> Result<Vec<String>, ImportError> {
+        let text = "SELECT c.name FROM sqlite_schema AS s, pragma_table_info(s.name) AS c
+            WHERE s.type = 'table' AND s.name = ?1";
+        self.collect(text, &[&table], |row| row.get(0))
     }
 }
 
-fn not_daycare(path: &Path, reason: String) -> ImportError {
-    ImportError::NotDaycareDatabase { path: path.to_owned(), reason }
+/// The value of a row at `place`.
+pub(crate) fn cell(row: &Row<'_>, place: usize) -> rusqlite::Result<Cell> {
+    row.get_ref(place).map(Cell::of)
+}
+
+/// A column in quotes, or NULL where the table has none of that name.
+pub(crate) fn column(found: &[String], name: &str) -> String {
+    match found.iter().any(|column| column == name) {
+        true => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => "NULL".to_owned(),
+    }
 }
 
 /// The file that SQLite keeps beside a database under a name that ends in `suffix`.

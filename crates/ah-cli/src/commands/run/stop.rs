@@ -1,0 +1,15 @@
+use ah_store::block_on;
+
+use crate::app::App;
+use crate::error::CommandError;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The run's id
+    id: String,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
+    let run = block_on(app.store()?.stop_run(args.id.parse()?))?;
+    app.output.result(&run, |run| run.status.to_string())
+}

@@ -1,0 +1,146 @@
+//! Serving a database to other programs: what `ah up` and `ah agent access-point` have in common.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+use ah_server::{
+    AuthMode, LogLine, LogSink, ServerOptions, ServerState, Tls, Transport, check_bind,
+    serve_until_signal,
+};
+use serde_json::json;
+
+use crate::app::App;
+use crate::config::LogLevel;
+use crate::error::{CommandError, Exit};
+use crate::secret;
+
+/// Lines of the log that wait to be written; more are left out rather than hold up an answer.
+const LINES_WAITING_MAX: usize = 10_000;
+
+/// What to serve, and to whom.
+pub(crate) struct Serving {
+    pub(crate) bind: SocketAddr,
+    pub(crate) auth: AuthMode,
+    /// Somebody typed that unencrypted is meant.
+    pub(crate) insecure: bool,
+    /// The certificate chain and its key.
+    pub(crate) tls: Option<(PathBuf, PathBuf)>,
+    /// Where the coordinator's interface is at `/`.
+    pub(crate) coordinator: Option<SocketAddr>,
+}
+
+impl Serving {
+    /// The programs of this machine, with the token that is in the owner's file.
+    pub(crate) fn of_this_machine(bind: SocketAddr) -> Self {
+        Self { bind, auth: AuthMode::Tokens, insecure: false, tls: None, coordinator: None }
+    }
+
+    fn transport(&self) -> Transport {
+        match (&self.tls, self.insecure) {
+            (Some(_), _) => Transport::Tls,
+            (None, true) => Transport::Insecure,
+            (None, false) => Transport::Plain,
+        }
+    }
+
+    fn options(&self, app: &App) -> Result<ServerOptions, CommandError> {
+        let exposure = check_bind(self.bind, self.transport(), self.auth)
+            .map_err(|reason| CommandError::new(Exit::NotAllowed, reason).hint(ON_THIS_MACHINE))?;
+        let tls = self.tls.as_ref().map(|(chain, key)| Tls::from_files(chain, key)).transpose();
+        let tls = tls.map_err(|error| CommandError::new(Exit::Configuration, error.to_string()))?;
+        let log = log(app.output.level)?;
+        Ok(ServerOptions { auth: self.auth, exposure, tls, log, ..ServerOptions::default() })
+    }
+}
+
+/// Serves until the process is asked to end.
+pub(crate) fn serve(app: &App, serving: &Serving) -> Result<(), CommandError> {
+    let options = serving.options(app)?;
+    let store = app.served_store()?;
+    let token = match serving.auth {
+        AuthMode::Open => None,
+        AuthMode::Tokens => Some(secret::ensure_admin_token(app, &store)?),
+    };
+    let scheme = if options.tls.is_some() { "https" } else { "http" };
+    let url = |listener: &TcpListener| {
+        listener.local_addr().map(|address| format!("{scheme}://{address}")).map_err(broken)
+    };
+    let listener = listen(serving.bind)?;
+    let coordinator = serving.coordinator.map(listen).transpose()?;
+    let own = url(&listener)?;
+    if let Some((token, _)) = &token {
+        secret::serves(app, &own, token)?;
+    }
+    let token_file = token.map(|(_, file)| file);
+    let coordinator_url = coordinator.as_ref().map(url).transpose()?;
+    let answer = json!({ "url": own, "tokenFile": token_file, "coordinatorUrl": coordinator_url });
+    app.output.result(&answer, |_| {
+        let token = token_file.as_ref().map_or_else(
+            || "nobody is asked for a token".to_owned(),
+            |path| format!("its first token is in {}", path.display()),
+        );
+        let coordinator = coordinator_url
+            .as_ref()
+            .map_or_else(String::new, |url| format!("the coordinator's interface is at {url}\n"));
+        format!(
+            "serving {own}; {token}\n{coordinator}use it with `ah --remote-server {own} …`; Ctrl-C ends it"
+        )
+    })?;
+    raise_descriptors();
+    let state = ServerState::with_options(Arc::new(store), options);
+    serve_until_signal(listener, coordinator, state).map_err(broken)
+}
+
+/// Many clients need many descriptors: as many as the system allows without asking.
+#[cfg(unix)]
+fn raise_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // A refusal leaves what there was.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+#[cfg(not(unix))]
+fn raise_descriptors() {}
+
+/// Where lines about requests go: to stderr, all of them for who looks for a cause, else those
+/// that the server could not answer.
+fn log(level: LogLevel) -> Result<Option<LogSink>, CommandError> {
+    let least = match level {
+        LogLevel::Error => return Ok(None),
+        LogLevel::Info => 500,
+        LogLevel::Debug => 0,
+    };
+    let (send, lines) = sync_channel::<String>(LINES_WAITING_MAX);
+    let write = move || {
+        for line in lines {
+            // Nobody to tell when stderr is gone.
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
+    };
+    std::thread::Builder::new().name("ah-log".to_owned()).spawn(write).map_err(broken)?;
+    Ok(Some(Arc::new(move |line: &LogLine<'_>| {
+        if line.status >= least {
+            let _ = send.try_send(line.to_string());
+        }
+    })))
+}
+
+const ON_THIS_MACHINE: &str = "serve this machine only: `--bind 127.0.0.1:4747`";
+
+fn listen(bind: SocketAddr) -> Result<TcpListener, CommandError> {
+    TcpListener::bind(bind).map_err(|error| {
+        CommandError::new(Exit::Failed, format!("cannot listen on {bind}: {error}"))
+            .hint(format!(
+                "the harbor may be up already: `ah --remote-server http://{bind} status`"
+            ))
+            .hint("port 0 takes any that is free")
+    })
+}
+
+fn broken(error: std::io::Error) -> CommandError {
+    CommandError::new(Exit::Failed, format!("the server broke off: {error}"))
+}

@@ -1,0 +1,216 @@
+//! The feed in the oracle.
+//!
+//! Events are put into it where they are appended. Changes are found by comparing what is kept
+//! before a write with what is kept behind it, so none can be forgotten and none is made up.
+
+use std::sync::{Arc, Mutex};
+
+use ah_model::{
+    Change, ChangeKind, Event, Executor, FeedCursor, FeedEntry, Happening, PageLimit, Run,
+    RunStatus, Session, SessionId, Timestamp, Usage, limits,
+};
+use ah_store::{Feed, FeedWatch, StoreError};
+use async_trait::async_trait;
+use tokio::sync::watch;
+
+use super::{ModelStore, Rows};
+
+/// Everything that happened, in the order of the writes; numbers are never given out again.
+#[derive(Clone, Default)]
+pub(super) struct Happenings {
+    entries: Vec<Entry>,
+    end: FeedCursor,
+}
+
+#[derive(Clone)]
+enum Entry {
+    Event(u64, Arc<Event>),
+    Change(u64, Change),
+}
+
+impl Happenings {
+    pub(super) fn event(&mut self, event: Arc<Event>) {
+        self.end.event += 1;
+        self.entries.push(Entry::Event(self.end.event, event));
+    }
+
+    fn change(&mut self, change: Change) {
+        self.end.change += 1;
+        self.entries.push(Entry::Change(self.end.change, change));
+    }
+
+    /// A session that is gone has no events; its changes stay.
+    pub(super) fn forget_events(&mut self, id: &SessionId) {
+        self.entries.retain(|entry| match entry {
+            Entry::Event(_, event) => event.session_id != *id,
+            Entry::Change(..) => true,
+        });
+    }
+
+    /// What is behind `after`, at most `limit` and [`limits::PAGE_BYTES_MAX`] of payload, at least
+    /// one. The cursor of each is the place that was reached with it.
+    fn page(&self, after: FeedCursor, limit: PageLimit) -> Vec<FeedEntry> {
+        let mut cursor = after;
+        let mut bytes = 0;
+        let mut page = Vec::new();
+        for entry in &self.entries {
+            let happening = match entry {
+                Entry::Event(number, event) if *number > after.event => {
+                    bytes += event.data.as_str().len();
+                    cursor.event = *number;
+                    Happening::Event(Event::clone(event))
+                }
+                Entry::Change(number, change) if *number > after.change => {
+                    cursor.change = *number;
+                    Happening::Change(change.clone())
+                }
+                Entry::Event(..) | Entry::Change(..) => continue,
+            };
+            let heavy = bytes > limits::PAGE_BYTES_MAX && !page.is_empty();
+            if heavy || page.len() == limit.get() {
+                break;
+            }
+            page.push(FeedEntry { cursor, happening });
+        }
+        page
+    }
+}
+
+#[async_trait]
+impl Feed for ModelStore {
+    async fn feed_end(&self) -> Result<FeedCursor, StoreError> {
+        self.read(|rows| Ok(rows.happenings.end))
+    }
+
+    async fn feed(
+        &self,
+        after: FeedCursor,
+        limit: PageLimit,
+    ) -> Result<Vec<FeedEntry>, StoreError> {
+        self.read(|rows| Ok(rows.happenings.page(after, limit)))
+    }
+
+    async fn watch_feed(&self, after: FeedCursor) -> Result<Box<dyn FeedWatch>, StoreError> {
+        let (rows, writes) = (self.rows.clone(), self.writes.subscribe());
+        Ok(Box::new(ModelFeedWatch { rows, writes, after }))
+    }
+}
+
+struct ModelFeedWatch {
+    rows: Arc<Mutex<Rows>>,
+    writes: watch::Receiver<u64>,
+    after: FeedCursor,
+}
+
+#[async_trait]
+impl FeedWatch for ModelFeedWatch {
+    async fn next(&mut self) -> Result<Vec<FeedEntry>, StoreError> {
+        loop {
+            // Marked as seen before the read, so a write between read and wait wakes us.
+            self.writes.mark_unchanged();
+            let page = self.rows.lock().unwrap().happenings.page(self.after, PageLimit::MAX);
+            if let Some(last) = page.last() {
+                self.after = last.cursor;
+                return Ok(page);
+            }
+            self.writes
+                .changed()
+                .await
+                .map_err(|closed| StoreError::backend("follow a closed store", closed))?;
+        }
+    }
+}
+
+impl Rows {
+    /// Puts into the feed how these rows differ from those before the write.
+    pub(super) fn note_changes(&mut self, before: &Self, now: Timestamp) {
+        let mut changes = Vec::new();
+        self.changed_sessions(before, &mut changes);
+        self.changed_runs(before, &mut changes);
+        self.changed_executors(before, &mut changes);
+        for change in changes {
+            self.happenings.change(Change { at: now, ..change });
+        }
+    }
+
+    fn changed_sessions(&self, before: &Self, changes: &mut Vec<Change>) {
+        for session in self.sessions.values() {
+            match before.sessions.get(&session.id) {
+                None => changes.push(of_session(ChangeKind::SessionCreated, &session.id)),
+                Some(known) if known == session => {}
+                Some(known) if without_log(known) == without_log(session) => {}
+                Some(_) => changes.push(of_session(ChangeKind::SessionUpdated, &session.id)),
+            }
+        }
+        for id in before.sessions.keys().filter(|id| !self.sessions.contains_key(id)) {
+            changes.push(of_session(ChangeKind::SessionDeleted, id));
+        }
+    }
+
+    /// A run that is removed with its session is no change of its own.
+    fn changed_runs(&self, before: &Self, changes: &mut Vec<Change>) {
+        for (place, row) in &self.runs {
+            let known = before.runs.get(place).map(|row| stage(&row.run));
+            if known == Some(stage(&row.run)) {
+                continue;
+            }
+            let kind = match row.run.status {
+                RunStatus::Pending => ChangeKind::RunQueued,
+                RunStatus::Stopping if known.is_some_and(|(was, _)| was != RunStatus::Stopping) => {
+                    ChangeKind::RunStopping
+                }
+                _ => ChangeKind::RunUpdated,
+            };
+            changes.push(of_run(kind, &row.run));
+        }
+    }
+
+    fn changed_executors(&self, before: &Self, changes: &mut Vec<Change>) {
+        let ids = before.executors.keys().chain(self.executors.keys());
+        let mut ids: Vec<_> = ids.collect();
+        ids.sort();
+        ids.dedup();
+        for id in ids {
+            let known = before.executors.get(id).map(said);
+            if known != self.executors.get(id).map(said) {
+                let executor_id = Some(id.clone());
+                changes.push(Change { executor_id, ..change(ChangeKind::ExecutorUpdated) });
+            }
+        }
+    }
+}
+
+/// A session's row without what an append moves, and without its parent: who lost it is told of
+/// the parent's end.
+fn without_log(session: &Session) -> Session {
+    Session {
+        last_seq: 0,
+        usage: Usage::default(),
+        last_activity_at: session.created_at,
+        parent_session_id: None,
+        ..session.clone()
+    }
+}
+
+/// What moves a run on; a renewal does not.
+fn stage(run: &Run) -> (RunStatus, Option<Timestamp>) {
+    (run.status, run.started_at)
+}
+
+/// An executor without when it was last heard of.
+fn said(executor: &Executor) -> Executor {
+    Executor { seen_at: executor.registered_at, ..executor.clone() }
+}
+
+fn change(kind: ChangeKind) -> Change {
+    Change { kind, session_id: None, run_id: None, executor_id: None, at: Timestamp::EPOCH }
+}
+
+fn of_session(kind: ChangeKind, id: &SessionId) -> Change {
+    Change { session_id: Some(id.clone()), ..change(kind) }
+}
+
+fn of_run(kind: ChangeKind, run: &Run) -> Change {
+    let (session_id, run_id) = (Some(run.session_id.clone()), Some(run.id.clone()));
+    Change { session_id, run_id, executor_id: run.executor_id.clone(), ..change(kind) }
+}

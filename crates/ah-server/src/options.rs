@@ -1,0 +1,59 @@
+//! How a server is run; what it serves is its store.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ah_store::{Clock, SystemClock};
+
+use crate::bind::Exposure;
+use crate::log::LogSink;
+use crate::tls::Tls;
+
+/// Whether callers prove who they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AuthMode {
+    /// Nobody is asked: only for programs of this machine.
+    #[default]
+    Open,
+    /// Every request but those about health carries a token.
+    Tokens,
+}
+
+/// How to run a server.
+#[derive(Clone)]
+pub struct ServerOptions {
+    /// Whether callers prove who they are.
+    pub auth: AuthMode,
+    /// Who can reach it, which decides what names it answers to.
+    pub exposure: Exposure,
+    /// The certificate it shows; plain HTTP when absent.
+    pub tls: Option<Tls>,
+    /// Where a line about every request goes.
+    pub log: Option<LogSink>,
+    /// What time it is, for the end of tokens.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Default for ServerOptions {
+    /// For programs of this machine, without tokens and without a log.
+    fn default() -> Self {
+        Self {
+            auth: AuthMode::default(),
+            exposure: Exposure::default(),
+            tls: None,
+            log: None,
+            clock: Arc::new(SystemClock),
+        }
+    }
+}
+
+impl fmt::Debug for ServerOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerOptions")
+            .field("auth", &self.auth)
+            .field("exposure", &self.exposure)
+            .field("tls", &self.tls.is_some())
+            .field("log", &self.log.is_some())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,167 @@
+//! The parts of queries, as `ah_model::Query` reads them.
+
+use ah_model::limits::PAGE_ITEMS_MAX;
+use ah_model::{
+    BatchId, Cursor, ExecutorId, FeedCursor, Lifecycle, RunStatus, SessionId, SessionStatus,
+    Timestamp,
+};
+use schemars::{JsonSchema, json_schema};
+
+use super::SchemaOf;
+use crate::limits::{CLAIM_SECONDS_MAX, WAIT_SECONDS_MAX};
+
+/// One part of a query.
+pub(crate) struct Param {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) schema: SchemaOf,
+    pub(crate) required: bool,
+    /// Whether it may be given several times.
+    pub(crate) repeated: bool,
+}
+
+impl Param {
+    /// A part that is read as a `T`.
+    pub(crate) fn of<T: JsonSchema>(name: &'static str, about: &'static str) -> Self {
+        let schema: SchemaOf = |schemas| schemas.subschema_for::<T>();
+        Self { name, about, schema, required: false, repeated: false }
+    }
+
+    /// Any text.
+    pub(crate) fn text(name: &'static str, about: &'static str) -> Self {
+        Self::of::<String>(name, about)
+    }
+
+    pub(crate) fn required(self) -> Self {
+        Self { required: true, ..self }
+    }
+
+    pub(crate) fn repeated(self) -> Self {
+        Self { repeated: true, ..self }
+    }
+
+    fn with_schema(self, schema: SchemaOf) -> Self {
+        Self { schema, ..self }
+    }
+}
+
+fn limit() -> Param {
+    let schema: SchemaOf =
+        |_| json_schema!({ "type": "integer", "minimum": 1, "maximum": PAGE_ITEMS_MAX });
+    Param::of::<u32>("limit", "How many items at most").with_schema(schema)
+}
+
+fn count_from_1(name: &'static str, about: &'static str) -> Param {
+    let schema: SchemaOf = |_| json_schema!({ "type": "integer", "minimum": 1 });
+    Param::of::<u64>(name, about).with_schema(schema)
+}
+
+pub(crate) fn page() -> [Param; 2] {
+    [limit(), Param::of::<Cursor>("cursor", "Where the page before ended")]
+}
+
+pub(crate) fn order() -> Param {
+    let schema: SchemaOf = |_| json_schema!({ "type": "string", "enum": ["oldest", "newest"] });
+    Param::text("order", "From which end").with_schema(schema)
+}
+
+pub(crate) fn numbered_page() -> [Param; 2] {
+    let per_page = Param { name: "perPage", about: "Items on such a page", ..limit() };
+    [count_from_1("page", "A page by its number; answers with `pagination`"), per_page]
+}
+
+pub(crate) fn sessions() -> [Param; 10] {
+    // Words of other vocabularies are understood too, so any text is.
+    [
+        Param::of::<SessionStatus>("status", "In one of these statuses").repeated(),
+        Param::of::<i64>("repoId", "In this repository"),
+        Param::of::<i64>("projectId", "The same, as the first API calls it"),
+        Param::text("agent", "Of this kind, any version"),
+        Param::text("agentVersion", "Of this version of the kind"),
+        Param::text("label", "With this label, `key=value`").repeated(),
+        Param::of::<Timestamp>("since", "Active at or after"),
+        Param::of::<Timestamp>("until", "Active before"),
+        Param::text("title", "With this text in the title, in any case of its letters"),
+        Param::of::<SessionId>("parent", "Started by this session"),
+    ]
+}
+
+pub(crate) fn agents() -> [Param; 4] {
+    [
+        Param::of::<Lifecycle>("lifecycle", "In one of these lifecycles").repeated(),
+        Param::text("type", "Of this type"),
+        Param::text("kind", "Of this kind, any version"),
+        Param::text("name", "With this text in the name, in any case of its letters"),
+    ]
+}
+
+pub(crate) fn tasks() -> [Param; 2] {
+    [
+        Param::of::<BatchId>("batchId", "Of this request"),
+        Param::of::<SessionId>("sessionId", "Of this session"),
+    ]
+}
+
+pub(crate) fn events() -> [Param; 5] {
+    [
+        Param::of::<u64>("after", "Only events with a higher seq"),
+        Param::of::<u64>("upTo", "Only events up to this seq"),
+        Param::text("type", "Only these types").repeated(),
+        order(),
+        limit(),
+    ]
+}
+
+pub(crate) fn wait() -> Param {
+    let schema: SchemaOf =
+        |_| json_schema!({ "type": "integer", "minimum": 0, "maximum": WAIT_SECONDS_MAX });
+    Param::of::<u64>("wait", "How many seconds to wait for the first one").with_schema(schema)
+}
+
+/// As [`wait`], for a claim.
+pub(crate) fn claim_wait() -> Param {
+    let schema: SchemaOf =
+        |_| json_schema!({ "type": "integer", "minimum": 0, "maximum": CLAIM_SECONDS_MAX });
+    wait().with_schema(schema)
+}
+
+pub(crate) fn stopped() -> Param {
+    let schema: SchemaOf = |_| json_schema!({ "type": "string", "enum": ["session"] });
+    Param::text("return", "`session` for the session in place of `accepted`").with_schema(schema)
+}
+
+pub(crate) fn seconds() -> Param {
+    Param { name: "seconds", about: "How many seconds to wait", ..wait() }
+}
+
+pub(crate) fn runs() -> [Param; 3] {
+    [
+        Param::of::<RunStatus>("status", "In one of these statuses").repeated(),
+        Param::of::<SessionId>("sessionId", "Of this session"),
+        Param::of::<ExecutorId>("executorId", "Held by this executor, or held last"),
+    ]
+}
+
+pub(crate) fn feed() -> [Param; 4] {
+    [
+        Param::of::<FeedCursor>("after", "Only what happened after this place"),
+        Param::of::<SessionId>("session", "Only about these sessions").repeated(),
+        Param::text("types", "Only events of these types, and these changes").repeated(),
+        limit(),
+    ]
+}
+
+pub(crate) fn tail() -> Param {
+    Param { name: "tail", about: "Only so many of the newest", ..limit() }
+}
+
+pub(crate) fn origin() -> [Param; 2] {
+    [
+        Param::text("source", "The tool or store it came from").required(),
+        Param::text("externalId", "Its id there").required(),
+    ]
+}
+
+pub(crate) fn prefix() -> Param {
+    Param::text("prefix", "What they begin with").required()
+}

@@ -1,0 +1,50 @@
+//! Notes for the feed: what changed that is not an event, written with the change itself.
+
+use ah_model::{ChangeKind, ExecutorId, Run, SessionId};
+use ah_store::StoreError;
+
+use crate::resources::Resources;
+use crate::tx::{Param, Tx};
+
+const INSERT: &str = "INSERT INTO changes (kind, session_id, run_id, executor_id, at) \
+    VALUES ($1, $2, $3, $4, $5)";
+
+fn note(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    kind: ChangeKind,
+    [session, run, executor]: [Param<'_>; 3],
+) -> Result<(), StoreError> {
+    let params = [kind.as_str().into(), session, run, executor, ctx.now().into()];
+    tx.execute(INSERT, &params).map(drop)
+}
+
+/// A session is new, other, or gone.
+pub(crate) fn session(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    kind: ChangeKind,
+    id: &SessionId,
+) -> Result<(), StoreError> {
+    note(tx, ctx, kind, [id.as_str().into(), Param::Null, Param::Null])
+}
+
+/// A run is queued, other, or asked to stop.
+pub(crate) fn run(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    kind: ChangeKind,
+    run: &Run,
+) -> Result<(), StoreError> {
+    let executor = run.executor_id.as_ref().map(ExecutorId::as_str);
+    note(tx, ctx, kind, [run.session_id.as_str().into(), run.id.as_str().into(), executor.into()])
+}
+
+/// An executor is new, other, or gone.
+pub(crate) fn executor(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    id: &ExecutorId,
+) -> Result<(), StoreError> {
+    note(tx, ctx, ChangeKind::ExecutorUpdated, [Param::Null, Param::Null, id.as_str().into()])
+}
