@@ -118,6 +118,10 @@ fn hints(error: &StoreError) -> Vec<String> {
             "`ah db path` says where the database is; nothing was changed",
             "`ah db restore FILE` puts a backup in its place and keeps the damaged file",
         ],
+        StoreError::Unreachable { source, .. } if source.to_string().contains("certificate") => &[
+            "`ah config set tls.ca-file FILE` names an authority to trust besides the public ones",
+            "a certificate that signed itself must not say that it is an authority (CA:FALSE)",
+        ],
         StoreError::Unreachable { .. } => &[
             "`ah config explain remote-server` and `ah config explain store.database-url` say where \
              the address comes from",

@@ -28,7 +28,13 @@ fn path(environment: &Environment, name: &str) -> Result<PathBuf, CommandError> 
 fn key(server: &str) -> String {
     let server = server.trim().trim_end_matches('/').to_ascii_lowercase();
     let server = if server.contains("://") { server } else { format!("http://{server}") };
-    server.replacen("://localhost", "://127.0.0.1", 1)
+    // Who listens everywhere is found at this machine's own address too.
+    for own in ["://localhost", "://0.0.0.0", "://[::]", "://[::1]"] {
+        if server.contains(own) {
+            return server.replacen(own, "://127.0.0.1", 1);
+        }
+    }
+    server
 }
 
 fn served(environment: &Environment) -> Result<Served, CommandError> {
@@ -88,7 +94,13 @@ mod tests {
 
     #[test]
     fn an_address_of_this_machine_is_known_however_it_is_written() {
-        for same in ["http://127.0.0.1:4747", "http://localhost:4747/", "127.0.0.1:4747"] {
+        for same in [
+            "http://127.0.0.1:4747",
+            "http://localhost:4747/",
+            "127.0.0.1:4747",
+            "http://0.0.0.0:4747",
+            "http://[::1]:4747",
+        ] {
             assert_eq!(key(same), "http://127.0.0.1:4747");
         }
         assert_ne!(key("http://127.0.0.1:4748"), key("http://127.0.0.1:4747"));
