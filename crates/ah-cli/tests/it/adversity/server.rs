@@ -168,6 +168,16 @@ struct Ledger {
     children: Mutex<BTreeSet<String>>,
 }
 
+impl Ledger {
+    /// Whether enough was acknowledged to be worth a look.
+    fn says_something(&self, least: usize) -> bool {
+        self.appended.lock().unwrap().len() > least
+            && self.queued.lock().unwrap().len() > least
+            && self.children.lock().unwrap().len() > 2
+            && !self.stopped.lock().unwrap().is_empty()
+    }
+}
+
 #[derive(Clone)]
 struct World {
     urls: Vec<String>,
@@ -312,6 +322,12 @@ fn survive(victims: &mut [Victim], least: usize, harm: impl FnOnce(&mut [Victim]
     let runners: Vec<_> =
         (0..RUNNERS).map(|number| world.spawn(format!("r{number}"), work)).collect();
     harm(victims);
+    let began = Instant::now();
+    // A slow machine does less meanwhile: what is looked at below must have happened.
+    while !world.ledger.says_something(least) {
+        assert!(began.elapsed() < DONE_WITHIN, "too little came through");
+        thread::sleep(AGAIN);
+    }
     world.closing.store(true, Ordering::Relaxed);
     makers.into_iter().for_each(|maker| maker.join().unwrap());
     let client = Client::new(&urls, "end");
