@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ah_conformance::{SeededIds, TestClock};
-use ah_model::{EventQuery, NewAgent, SessionId};
-use ah_store::{Agents, Capabilities, Events, Ids, Sessions, block_on};
+use ah_model::{EventQuery, NewAgent, NewRun, Offer, RawJson, Run, RunClaim, RunKind, SessionId};
+use ah_store::{Agents, Capabilities, Events, Ids, Runs, Sessions, block_on};
 use ah_store_sql::{PostgresOptions, SqlStore, SqliteOptions, Upgrade};
 use postgres::{Client, NoTls};
 use rusqlite::Connection;
@@ -33,6 +33,10 @@ const ROWS: &str = "
         '2026-01-02T03:04:05.000Z', 1, 'why it began');
     INSERT INTO events (session_id, ts, type, data, seq) VALUES
       ('kept', '2026-01-02T03:04:05.000Z', 'note', '{\"text\":\"kept\"}', 1);
+    INSERT INTO runs (id, session_id, kind, status, parameters, created_at, ended_at) VALUES
+      ('a-later', 'kept', 'resume', 'pending', '{}', '2026-01-02T03:04:06.000Z', NULL),
+      ('b-first', 'kept', 'start', 'completed', '{}', '2026-01-02T03:04:05.000Z',
+        '2026-01-02T03:04:05.500Z');
     INSERT INTO schema_migrations (version, name, sha256, applied_at) VALUES
       (3, 'logs_and_lineage', 'of another time', '2026-01-02T03:04:05.000Z');";
 
@@ -43,11 +47,26 @@ fn check(store: &SqlStore, upgrade: &Upgrade) {
     assert_eq!((session.of_agent, session.last_seq), (None, 1));
     let events = block_on(store.events(kept, EventQuery::default())).unwrap();
     assert_eq!(events[0].data.as_str(), r#"{"text":"kept"}"#);
+    check_queue(store);
     let new = NewAgent::new("librarian", new_session());
     assert_eq!(block_on(store.create_agent(new)).unwrap().session_count, 1);
     let violations = block_on(store.check()).unwrap().violations;
     // The fixture's checksum is not ours; nothing else is to be said.
     assert_eq!(violations.len(), 1, "{violations:?}");
+}
+
+/// The runs there were have their places, by the time they were queued; new ones stand behind them.
+fn check_queue(store: &SqlStore) {
+    let ids = |runs: Vec<Run>| runs.iter().map(|run| run.id.to_string()).collect::<Vec<_>>();
+    let runs = block_on(store.session_runs("kept".parse().unwrap())).unwrap();
+    assert_eq!(ids(runs), ["b-first", "a-later"]);
+    let session = block_on(store.create_session(new_session())).unwrap().id;
+    let new = NewRun::new(session, RunKind::Start, RawJson::null());
+    let new = block_on(store.create_run(new)).unwrap();
+    let claim =
+        || RunClaim { executor_id: "e".parse().unwrap(), offer: Offer::default(), lease_ms: 1_000 };
+    let claimed = (0..2).filter_map(|_| block_on(store.claim_run(claim())).unwrap()).collect();
+    assert_eq!(ids(claimed), ["a-later".to_owned(), new.id.to_string()]);
 }
 
 fn parts() -> (Capabilities, Arc<TestClock>, Ids) {
