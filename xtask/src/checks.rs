@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
+use crate::packages;
 use crate::postgres::{Database, IfMissing, Sync};
 use crate::process::{self, Failure, cargo, describe, step};
 
@@ -14,6 +15,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         .contains(&Check::Tests)
         .then(|| step("postgres", || Database::obtain(Sync::Off, IfMissing::Install)))
         .transpose()?;
+    if database.is_some() {
+        step("git", packages::git)?;
+    }
     for check in &selection.checks {
         let mut command = check.command(&selection.runner_arguments);
         if let Some(database) = &database {

@@ -10,6 +10,7 @@
 mod bench;
 mod checks;
 mod migrations;
+mod packages;
 mod postgres;
 mod process;
 

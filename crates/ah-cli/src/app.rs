@@ -5,10 +5,15 @@ use std::fmt::Display;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use ah_client::{RestOptions, RestStore};
-use ah_model::{Agent, AgentId, DraftId, NewRepo, PageLimit, PageRequest, SessionId, Timestamp};
+use ah_hive::{Homes, Host};
+use ah_model::{
+    Agent, AgentId, ApprovalId, DraftId, Invalid, MessageId, NewRepo, PageLimit, PageRequest,
+    Party, QuestionId, SessionId, Timestamp,
+};
 use ah_store::{
     Capabilities, Clock, Ids, Kind, Store, StoreError, SystemClock, SystemIds, block_on,
 };
@@ -221,15 +226,33 @@ impl App {
 
     /// The store the configuration chooses: a server's, or a database.
     pub(crate) fn store(&self) -> Result<Box<dyn Store>, CommandError> {
-        match self.config()?.remote_server()? {
-            Some(server) => {
-                let trust = match self.config()?.trusts_remote_server() {
-                    true => Trust::Own,
-                    false => Trust::Project,
-                };
-                Ok(Box::new(RestStore::connect(self.rest_options(server, trust)?)?))
-            }
+        match self.remote()? {
+            Some(store) => Ok(Box::new(store)),
             None => Ok(Box::new(self.sql_store()?)),
+        }
+    }
+
+    /// The server that the configuration chooses, if it does.
+    pub(crate) fn remote(&self) -> Result<Option<RestStore>, CommandError> {
+        let Some(server) = self.config()?.remote_server()? else { return Ok(None) };
+        let trust = match self.config()?.trusts_remote_server() {
+            true => Trust::Own,
+            false => Trust::Project,
+        };
+        Ok(Some(RestStore::connect(self.rest_options(server, trust)?)?))
+    }
+
+    /// The store, and the homes of its agents if this machine keeps them.
+    pub(crate) fn host(&self) -> Result<Host, CommandError> {
+        let store = Arc::from(self.store()?);
+        Ok(Host::new(store, self.homes()?))
+    }
+
+    /// The homes of this machine's agents; none when a server has them.
+    pub(crate) fn homes(&self) -> Result<Option<Homes>, CommandError> {
+        match self.config()?.remote_server()? {
+            Some(_) => Ok(None),
+            None => Ok(Some(Homes::new(self.environment.state_dir()?))),
         }
     }
 
@@ -348,12 +371,44 @@ impl App {
         store: &dyn Store,
         text: &str,
     ) -> Result<SessionId, CommandError> {
-        let id: SessionId = text.parse()?;
-        if text.len() == MINTED_ID_CHARS {
-            return Ok(id);
+        short(Kind::Session, text, |prefix| block_on(store.session_ids_with_prefix(prefix)))
+    }
+
+    /// The message that `text` names, as [`Self::session_id`].
+    pub(crate) fn message_id(
+        &self,
+        store: &dyn Store,
+        text: &str,
+    ) -> Result<MessageId, CommandError> {
+        short(Kind::Message, text, |prefix| block_on(store.message_ids_with_prefix(prefix)))
+    }
+
+    /// The approval that `text` names, as [`Self::session_id`].
+    pub(crate) fn approval_id(
+        &self,
+        store: &dyn Store,
+        text: &str,
+    ) -> Result<ApprovalId, CommandError> {
+        short(Kind::Approval, text, |prefix| block_on(store.approval_ids_with_prefix(prefix)))
+    }
+
+    /// The question that `text` names, as [`Self::session_id`].
+    pub(crate) fn question_id(
+        &self,
+        store: &dyn Store,
+        text: &str,
+    ) -> Result<QuestionId, CommandError> {
+        short(Kind::Question, text, |prefix| block_on(store.question_ids_with_prefix(prefix)))
+    }
+
+    /// Refuses an agent that is not there: a list would be empty and say nothing of it.
+    pub(crate) fn known_party(&self, party: &Party) -> Result<(), CommandError> {
+        if let Party::Agent(name) = party
+            && block_on(self.store()?.agent_of_name(name.clone()))?.is_none()
+        {
+            return Err(StoreError::not_found(Kind::Agent, name).into());
         }
-        let found = block_on(store.session_ids_with_prefix(text.to_owned()))?;
-        unique(Kind::Session, text, &id, found)
+        Ok(())
     }
 
     /// The agent that `text` names: its id, its name in any case of its letters, or the beginning
@@ -403,6 +458,19 @@ fn if_found<T>(looked: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
         Err(StoreError::NotFound { .. }) => Ok(None),
         Err(other) => Err(other),
     }
+}
+
+/// The id that `text` is, or is the beginning of.
+fn short<I: FromStr<Err = Invalid> + Display + PartialEq>(
+    kind: Kind,
+    text: &str,
+    find: impl FnOnce(String) -> Result<Vec<I>, StoreError>,
+) -> Result<I, CommandError> {
+    let id: I = text.parse()?;
+    if text.len() == MINTED_ID_CHARS {
+        return Ok(id);
+    }
+    unique(kind, text, &id, find(text.to_owned())?)
 }
 
 /// The one id among those that begin with `text`; one that is `whole` wins.

@@ -13,11 +13,14 @@ use std::path::{Path, PathBuf};
 const DIRECTORY: &str = "agent-harbor";
 const DATABASE_FILE: &str = "state.db";
 const CONFIG_FILE: &str = "config.toml";
+const RUNTIME_DIRECTORY: &str = "run";
 
 /// Moves the database and the user's configuration file into one directory.
 pub(crate) const AH_HOME: &str = "AH_HOME";
 /// Stands in for the system configuration file; for packagers and tests.
 pub(crate) const AH_SYSTEM_CONFIG: &str = "AH_SYSTEM_CONFIG";
+/// Where live events are kept instead of in an agent's home.
+pub(crate) const AH_EVENTS_DB: &str = "AH_EVENTS_DB";
 
 /// The operating systems whose directories differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +157,16 @@ impl Environment {
     /// The local database.
     pub(crate) fn database_path(&self) -> Result<PathBuf, EnvironmentError> {
         Ok(self.state_dir()?.join(DATABASE_FILE))
+    }
+
+    /// Where sockets are, which do not outlive the machine's run: with `AH_HOME` below it, so that
+    /// two harbors do not meet.
+    pub(crate) fn runtime_dir(&self) -> Result<PathBuf, EnvironmentError> {
+        let shared = self.absolute_var("XDG_RUNTIME_DIR").filter(|_| self.os == Os::Linux);
+        match (self.ah_home()?, shared) {
+            (None, Some(parent)) => Ok(parent.join(DIRECTORY)),
+            (Some(_), _) | (None, None) => Ok(self.state_dir()?.join(RUNTIME_DIRECTORY)),
+        }
     }
 
     /// The configuration file of the whole machine.
@@ -369,6 +382,7 @@ mod tests {
             ..environment(Os::Linux, &[(AH_HOME, ah_home)])
         };
         assert_eq!(lost("/ah").state_dir().unwrap(), Path::new("/ah"));
+        assert_eq!(lost("/ah").runtime_dir().unwrap(), Path::new("/ah/run"));
         let error = lost("ah").state_dir().unwrap_err();
         assert_eq!(error.to_string(), "the current directory cannot be told");
     }

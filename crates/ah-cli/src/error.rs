@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use ah_hive::HostError;
+use ah_hive::resident::ResidentError;
 use ah_import::ImportError;
 use ah_store::{Kind, Problem, StoreError};
 
@@ -75,7 +77,7 @@ impl From<StoreError> for CommandError {
             StoreError::NotFound { .. } => Exit::NotFound,
             StoreError::Conflict { .. } | StoreError::Unsupported { .. } => Exit::Conflict,
             StoreError::Invalid(_) => Exit::Usage,
-            StoreError::Unauthorized | StoreError::Forbidden => Exit::NotAllowed,
+            StoreError::Unauthorized | StoreError::Forbidden { .. } => Exit::NotAllowed,
             StoreError::Busy { .. } | StoreError::Newer { .. } | StoreError::Corrupt { .. } => {
                 Exit::Store
             }
@@ -101,6 +103,10 @@ fn hints(error: &StoreError) -> Vec<String> {
             Kind::Run => &["`ah run list` shows the runs there are"],
             Kind::Executor => &["`ah executor list` shows the executors there are"],
             Kind::Token => &["`ah token list` shows the tokens there are"],
+            Kind::Message => &["`ah message list` shows the messages there are"],
+            Kind::Approval => &["`ah approval list` shows the approvals there are"],
+            Kind::Question => &["`ah question list` shows the questions there are"],
+            Kind::Receipt => &["`ah retention receipts` shows the receipts there are"],
         },
         StoreError::Conflict { kind: Kind::Agent, id, .. } => {
             return vec![format!("`ah agent show {id}` shows how it stands now")];
@@ -130,10 +136,13 @@ fn hints(error: &StoreError) -> Vec<String> {
             "`ah login SERVER` keeps a token for it; AH_TOKEN wins when it is set",
             "who runs the server makes one with `ah token create --role ROLE`",
         ],
-        StoreError::Forbidden => {
+        StoreError::Forbidden { reason: None } => {
             &["the token's role does not allow this; `ah token create --role ROLE` makes another"]
         }
-        StoreError::Conflict { .. } | StoreError::Invalid(_) | StoreError::Backend { .. } => &[],
+        StoreError::Forbidden { reason: Some(_) }
+        | StoreError::Conflict { .. }
+        | StoreError::Invalid(_)
+        | StoreError::Backend { .. } => &[],
     };
     fixed.iter().copied().map(str::to_owned).collect()
 }
@@ -144,14 +153,55 @@ impl From<ah_model::Invalid> for CommandError {
     }
 }
 
+impl From<ResidentError> for CommandError {
+    fn from(error: ResidentError) -> Self {
+        let (exit, hint) = match error {
+            ResidentError::Store(error) => return error.into(),
+            ResidentError::Host(error) => return error.into(),
+            ResidentError::File { operation, path, source } => {
+                return Self::file(operation, &path, &source);
+            }
+            ResidentError::Held { .. } => {
+                (Exit::Conflict, "`ah up` runs resident agents; an agent has one loop on a machine")
+            }
+            ResidentError::NotActive { .. } => (Exit::Conflict, "`ah agent wake NAME` wakes it"),
+            ResidentError::NoProgram { .. } | ResidentError::ProgramMissing { .. } => (
+                Exit::Configuration,
+                "a `[[program]]` table of the configuration says what is run for a kind; \
+                 `ah config explain program` shows those there are",
+            ),
+            ResidentError::Script { .. } => {
+                (Exit::Usage, "`--script FILE` names another; docs/resident.md says what is in one")
+            }
+            ResidentError::NoHomes | ResidentError::Thread(_) | ResidentError::Panicked => {
+                return Self::new(Exit::Failed, with_causes(&error));
+            }
+        };
+        Self::new(exit, error.to_string()).hint(hint)
+    }
+}
+
+impl From<HostError> for CommandError {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Store(error) => error.into(),
+            HostError::Unsafe { .. } => Self::new(Exit::NotAllowed, error.to_string())
+                .hint("what agents have must be yours alone: directories 0700, no symbolic links")
+                .hint("nothing was repaired or changed; move it away, or correct it"),
+            HostError::File { operation, path, source } => Self::file(operation, &path, &source),
+            HostError::Git { .. } => Self::new(Exit::Failed, error.to_string()),
+        }
+    }
+}
+
 impl From<ImportError> for CommandError {
     fn from(error: ImportError) -> Self {
         let (exit, hint) = match error {
             ImportError::Store(error) => return error.into(),
             ImportError::Unreadable { .. } => (
                 Exit::Failed,
-                "name what is there: `ah import daycare DIR`, `ah import daycare-db FILE` or \
-                 `ah import coordinator FILE`",
+                "name what is there: `ah import daycare DIR`, `ah import daycare-db FILE`, \
+                 `ah import coordinator FILE` or `ah import hyperhive FILE…`",
             ),
             ImportError::NotADirectory { .. } | ImportError::NoAgents { .. } => {
                 (Exit::Usage, "a Daycare with a database: `ah import daycare-db FILE`")
@@ -162,6 +212,11 @@ impl From<ImportError> for CommandError {
             ImportError::NotCoordinatorDatabase { .. } => {
                 (Exit::Usage, "its file is `.agent-orchestrator/observability.db` as a rule")
             }
+            ImportError::NotHyperhiveDatabase { .. } => (
+                Exit::Usage,
+                "its files are `broker.sqlite` and `agents/<name>/state/hyperhive-events.sqlite`; \
+                 `--agent NAME` says whose events are elsewhere",
+            ),
         };
         Self::new(exit, with_causes(&error)).hint(hint)
     }

@@ -170,6 +170,12 @@ pub(crate) fn cut(text: &str, chars: usize) -> String {
     }
 }
 
+/// The beginning of `text` as one line of a table.
+pub(crate) fn line(text: &str, chars: usize) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    printable(&cut(&words, chars))
+}
+
 /// A number of things: `1 record`, `2 records`.
 pub(crate) fn counted(count: u64, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })

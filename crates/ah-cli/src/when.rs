@@ -54,6 +54,17 @@ pub(crate) fn ago(at: Timestamp, now: Timestamp) -> String {
     }
 }
 
+/// How long after `now` something will be, in one unit.
+pub(crate) fn ahead(at: Timestamp, now: Timestamp) -> String {
+    let seconds = (at.unix_ms() - now.unix_ms()) / 1_000;
+    match seconds {
+        ..60 => format!("{}s", seconds.max(0)),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

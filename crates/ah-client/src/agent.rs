@@ -1,8 +1,8 @@
 //! Agents. The server's `/agents` is its catalogue of kinds; identities are `/agent-instances`.
 
 use ah_model::{
-    Agent, AgentFilter, AgentId, AgentImport, AgentImported, AgentUpdate, Appended, Lifecycle,
-    NewAgent, NewEvent, Order, Origin, Page, PageRequest, Renewal, Session, SessionId,
+    Agent, AgentFilter, AgentId, AgentImport, AgentImported, AgentUpdate, Appended, Approval,
+    Lifecycle, NewAgent, NewEvent, Order, Origin, Page, PageRequest, Renewal, Session, SessionId,
 };
 use ah_store::{Agents, StoreError};
 use async_trait::async_trait;
@@ -38,7 +38,8 @@ fn agent_of(id: &AgentId) -> Target {
     Target::new([INSTANCES, id.as_str()])
 }
 
-fn agent_target(id: &AgentId, part: &str) -> Target {
+/// A part of the agent.
+pub(crate) fn agent_target(id: &AgentId, part: &str) -> Target {
     Target::new([INSTANCES, id.as_str(), part])
 }
 
@@ -86,6 +87,14 @@ impl Agents for RestStore {
         lifecycle: Lifecycle,
     ) -> Result<Agent, StoreError> {
         self.http.send(Method::PUT, &agent_target(&id, "lifecycle"), &Life { lifecycle })
+    }
+
+    async fn destroy_agent(&self, id: AgentId) -> Result<Agent, StoreError> {
+        self.order_once(Method::POST, &agent_target(&id, "destroy"))
+    }
+
+    async fn revive_agent(&self, id: AgentId) -> Result<Approval, StoreError> {
+        self.order_once(Method::POST, &agent_target(&id, "revive"))
     }
 
     async fn renew_agent(&self, id: AgentId, renewal: Renewal) -> Result<Session, StoreError> {

@@ -225,6 +225,17 @@ impl Http {
         self.ask(Call { key, ..Call::new(method, target, body, self.timeout) })
     }
 
+    /// As [`Self::once`], for a list that has no further pages.
+    pub(crate) fn items_once<T: DeserializeOwned>(
+        &self,
+        key: Option<&str>,
+        target: Target,
+        body: Vec<u8>,
+    ) -> Result<Vec<T>, StoreError> {
+        let target = target.up_to(LIST_BYTES_MAX);
+        self.once(key, Method::POST, &target, Some(body)).map(|Items { items }| items)
+    }
+
     /// Notes something that is answered by nothing.
     pub(crate) fn note(&self, target: &Target) -> Result<(), StoreError> {
         self.call(&Call::new(Method::POST, target, None, self.timeout)).map(drop)

@@ -9,14 +9,19 @@
 mod address;
 mod agent;
 mod agent_kind;
+mod approval;
 mod draft;
 mod event;
 mod executor;
 mod feed;
+mod hive;
 mod http;
 mod kv;
+mod message;
+mod question;
 mod repo;
 mod resolver;
+mod retention;
 mod run;
 mod runtime;
 mod session;
@@ -35,10 +40,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ah_model::RequestKey;
+use ah_model::{Party, RequestKey, TokenRole};
 use ah_store::{Capabilities, Store, StoreError};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use ureq::http::Method;
 
 use crate::address::Target;
@@ -81,6 +86,15 @@ impl fmt::Debug for RestOptions {
     }
 }
 
+/// Who a token is for.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Whoami {
+    /// Who speaks in requests that do not say it: the token's agent, else the operator.
+    pub party: Party,
+    /// The token's role; none where nobody is asked for a token.
+    pub role: Option<TokenRole>,
+}
+
 /// A store behind a server.
 pub struct RestStore {
     http: Arc<Http>,
@@ -109,6 +123,15 @@ impl RestStore {
         self.http.once(self.key.as_deref(), method, target, Some(json(body)?))
     }
 
+    /// As [`Self::create`], for a list that has no further pages.
+    fn create_items<T: DeserializeOwned>(
+        &self,
+        target: Target,
+        body: &impl Serialize,
+    ) -> Result<Vec<T>, StoreError> {
+        self.http.items_once(self.key.as_deref(), target, json(body)?)
+    }
+
     /// As [`Self::create`], for what needs no words.
     fn order_once<T: DeserializeOwned>(
         &self,
@@ -116,6 +139,11 @@ impl RestStore {
         target: &Target,
     ) -> Result<T, StoreError> {
         self.http.once(self.key.as_deref(), method, target, None)
+    }
+
+    /// Asks the server whom it takes this store's user for.
+    pub fn whoami(&self) -> Result<Whoami, StoreError> {
+        self.http.get(&Target::new(["whoami"]))
     }
 
     /// The server's address as it is used.

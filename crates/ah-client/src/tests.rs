@@ -6,10 +6,10 @@ use std::time::Duration;
 use ah_model::{
     AgentFilter, AgentImport, AgentKindRef, AgentUpdate, Beginning, DraftFields, EventQuery,
     ExecutorId, ExportHeader, FeedCursor, KvEntry, Lease, Lifecycle, NewAgent, NewEvent,
-    NewExecutor, NewRepo, NewRun, NewSession, NewTask, NewToken, Offer, Order, Origin, PageLimit,
-    PageRequest, RawJson, Renewal, RequestKey, Run, RunClaim, RunEnd, RunFilter, RunKind,
-    RunOutcome, RunStatus, RuntimeSpec, Session, SessionFilter, SessionStatus, SessionUpdate,
-    StatusChange, TaskFilter, Timestamp, TokenRole, TokenSecret, Vcs,
+    NewExecutor, NewMessage, NewRepo, NewRun, NewSession, NewTask, NewToken, Offer, Order, Origin,
+    PageLimit, PageRequest, Party, RawJson, Renewal, RequestKey, Run, RunClaim, RunEnd, RunFilter,
+    RunKind, RunOutcome, RunStatus, RuntimeSpec, Session, SessionFilter, SessionStatus,
+    SessionUpdate, StatusChange, TaskFilter, Timestamp, TokenRole, TokenSecret, Vcs,
 };
 use ah_store::{Kind, SessionFork, Store, StoreError, block_on};
 
@@ -72,6 +72,8 @@ fn event() -> NewEvent {
 }
 
 const EVENT: &str = r#"{"type":"x","data":null}"#;
+
+mod hive;
 
 #[test]
 fn kinds_runtimes_repos_and_workspaces() {
@@ -259,13 +261,16 @@ fn what_is_done_once_carries_its_key_and_nothing_else_does() {
     let _ = block_on(keyed.create_run(new_run()));
     let _ = block_on(keyed.append_events(id(), vec![event()]));
     let _ = block_on(keyed.stop_session(id()));
+    let message = NewMessage::new(Party::Operator, Party::Operator, "b");
+    let _ = block_on(keyed.send_message(message));
+    let _ = block_on(keyed.revive_agent("a".parse().unwrap()));
     let _ = block_on(keyed.rename_session(id(), text("t")));
     let _ = block_on(keyed.session(id()));
     let has_key = |request: &Received| {
         request.headers.iter().any(|line| line.eq_ignore_ascii_case("idempotency-key: k-1"))
     };
     let keys: Vec<bool> = server.received().iter().map(has_key).collect();
-    assert_eq!(keys, [true, true, true, false, false]);
+    assert_eq!(keys, [true, true, true, true, true, false, false]);
 }
 
 #[test]

@@ -306,6 +306,7 @@ pub async fn each_filter_of_agents_alone_and_together_lists_what_matches(h: &mut
                 agent_type: Some(AgentType::Cron),
                 kind: Some("codex".to_owned()),
                 name: Some("ET".to_owned()),
+                destroyed: Some(false),
             },
             vec!["beta"],
         ),
@@ -371,9 +372,11 @@ pub async fn an_update_changes_what_is_given_and_counts_the_revision(h: &mut dyn
         stats: Some(json(r#"{"s":[]}"#)),
         metadata: Some(json(r#"{"m":"\u0000"}"#)),
         model: Some("other".to_owned()),
+        protected: Some(true),
         expected_revision: Some(2),
     };
     expected.descriptor = other;
+    expected.protected = true;
     expected.permissions = json(r#"{"p":1.0}"#);
     expected.stats = json(r#"{"s":[]}"#);
     expected.metadata = json(r#"{"m":"\u0000"}"#);

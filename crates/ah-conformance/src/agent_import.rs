@@ -38,7 +38,7 @@ fn part(external_id: &str, cause: Cause, created: i64, events: Vec<NewEvent>) ->
 }
 
 /// An agent with a session that was reset and one that goes on.
-fn import(name: &str) -> AgentImport {
+pub(crate) fn import(name: &str) -> AgentImport {
     let first = SessionImport {
         inference_session_id: Some("provider 1".to_owned()),
         ended_at: Some(time(50)),

@@ -60,22 +60,30 @@ fn said(change: &Change) -> String {
             assert_eq!((&change.session_id, &change.run_id), (&None, &None), "{change:?}");
             change.executor_id.as_ref().unwrap().to_string()
         }
+        Kind::AgentUpdated => change.party.as_ref().unwrap().to_string(),
+        Kind::MessageQueued
+        | Kind::MessageUpdated
+        | Kind::ApprovalUpdated
+        | Kind::QuestionUpdated => {
+            let party = change.party.as_ref().unwrap();
+            format!("{party} {}", change.subject.as_ref().unwrap())
+        }
     };
     format!("{} {about}", change.kind)
 }
 
 /// A place in the feed from which the changes of single calls are read.
-struct Reader {
+pub(crate) struct Reader {
     at: FeedCursor,
 }
 
 impl Reader {
-    async fn new(h: &dyn Harness) -> Self {
+    pub(crate) async fn new(h: &dyn Harness) -> Self {
         Self { at: h.store().feed_end().await.unwrap() }
     }
 
     /// Each change since the last call, once; one call may tell the same thing twice.
-    async fn changes(&mut self, h: &dyn Harness) -> BTreeSet<String> {
+    pub(crate) async fn changes(&mut self, h: &dyn Harness) -> BTreeSet<String> {
         let entries = feed_after(h, self.at).await;
         self.at = entries.last().map_or(self.at, |last| last.cursor);
         let changes = changes_of(&entries);
@@ -83,7 +91,7 @@ impl Reader {
         changes.iter().map(said).collect()
     }
 
-    async fn assert(&mut self, h: &dyn Harness, expected: &[&str]) {
+    pub(crate) async fn assert(&mut self, h: &dyn Harness, expected: &[&str]) {
         let expected: BTreeSet<String> = expected.iter().map(ToString::to_string).collect();
         assert_eq!(self.changes(h).await, expected);
     }
@@ -119,7 +127,7 @@ pub async fn every_change_of_a_session_is_told(h: &mut dyn Harness) {
 pub async fn every_change_of_an_agents_sessions_is_told(h: &mut dyn Harness) {
     let mut reader = Reader::new(h).await;
     create_agent(h, "mira").await;
-    reader.assert(h, &["session-created mira-1"]).await;
+    reader.assert(h, &["session-created mira-1", "agent-updated mira"]).await;
     h.store().append_to_agent(agent_id("mira"), None, vec![note("0")]).await.unwrap();
     reader.assert(h, &["session-updated mira-1"]).await;
     h.store().append_to_agent(agent_id("mira"), None, vec![note("1")]).await.unwrap();
@@ -127,9 +135,9 @@ pub async fn every_change_of_an_agents_sessions_is_told(h: &mut dyn Harness) {
     renew(h, "mira", reset("again"), "mira-2").await;
     reader.assert(h, &["session-created mira-2", "session-updated mira-1"]).await;
     set_lifecycle(h, "mira", Lifecycle::Sleeping).await;
-    reader.assert(h, &[]).await;
+    reader.assert(h, &["agent-updated mira"]).await;
     set_lifecycle(h, "mira", Lifecycle::Dead).await;
-    reader.assert(h, &["session-updated mira-2"]).await;
+    reader.assert(h, &["session-updated mira-2", "agent-updated mira"]).await;
     let refused = h.store().create_agent(new_agent("mira")).await;
     assert!(refused.is_err());
     reader.assert(h, &[]).await;

@@ -116,6 +116,7 @@ pub(crate) fn full_agent(name: &str) -> NewAgent {
         stats: json(r#"{"p":{"m":{"input":1e3}}}"#),
         metadata: json(r#"{"b":"\ud800","a":{}}"#),
         model: Some("model ☃".to_owned()),
+        protected: false,
         origin: origin("daycare", &format!("{name}/x y")),
         session: full_session(&format!("{name}-1")),
     }
@@ -280,8 +281,15 @@ pub(crate) fn said(problem: &Problem) -> String {
 /// Everything a store lists, to show that a refused call left nothing behind.
 pub(crate) async fn everything(h: &dyn Harness) -> String {
     let store = h.store();
+    // Reading these applies what is due, so they come before the feed.
+    let mut parts = vec![
+        format!("{:?}", store.list_messages(<_>::default(), all()).await.unwrap()),
+        format!("{:?}", store.list_questions(<_>::default(), all()).await.unwrap()),
+        format!("{:?}", store.list_approvals(<_>::default(), all()).await.unwrap()),
+        format!("{:?}", store.list_receipts(all()).await.unwrap()),
+    ];
     let sessions = store.list_sessions(SessionFilter::default(), all()).await.unwrap();
-    let mut parts = vec![format!("{sessions:?}")];
+    parts.push(format!("{sessions:?}"));
     for session in sessions.items {
         parts.push(format!("{:?}", log(h, session.id.as_str()).await));
         parts.push(format!("{:?}", store.session_runs(session.id.clone()).await.unwrap()));

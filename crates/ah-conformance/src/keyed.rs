@@ -8,8 +8,8 @@ use std::future::Future;
 
 use ah_model::limits::{REQUEST_KEY_BYTES_MAX, REQUEST_KEY_MS};
 use ah_model::{
-    NewAgent, NewEvent, NewExecutor, NewRun, NewToken, RequestKey, RunClaim, RunEnd, Swept,
-    TokenRole,
+    HiveImport, HiveImported, Message, NewAgent, NewApproval, NewEvent, NewExecutor, NewQuestion,
+    NewRun, NewToken, RequestKey, RunClaim, RunEnd, Swept, TokenRole, Verdict,
 };
 use ah_store::{SessionFork, Store, StoreError, block_on};
 
@@ -18,6 +18,7 @@ use crate::given::{
     agent_id, all, append, create, create_agent, draft_fields, everything, id, log, new_agent,
     new_session, new_task, note, race, refusal, renewal, reset,
 };
+use crate::given_hive::{agents, decide, destroy, mail, mail_of, next, next_of, party, send, sent};
 use crate::given_run::{
     assert_refused, claim, claim_of, completed, finish, first_run, new_executor, queue, run_id,
     running, runs_of, start_of, sweep,
@@ -185,6 +186,63 @@ pub async fn a_token_and_an_executor_are_kept_once_for_a_key(h: &mut dyn Harness
     let call = async |store: Box<dyn Store>, new: NewExecutor| store.register_executor(new).await;
     let executor = check(h, "executor", requests, call).await;
     assert_eq!(executor.generation, 1);
+}
+
+pub async fn mail_is_sent_and_handed_out_once_for_a_key(h: &mut dyn Harness) {
+    agents(h, &["mira"]).await;
+    let requests = (mail("operator", "mira", "a"), mail("operator", "mira", "b"));
+    let call = async |store: Box<dyn Store>, new| store.send_message(new).await;
+    let sent = check(h, "send", requests, call).await;
+    assert_eq!(mail_of(h, "mira").await, sent);
+    send(h, mail("operator", "mira", "c")).await;
+    let requests = (next_of("mira", "r1"), next_of("mira", "r2"));
+    let call = async |store: Box<dyn Store>, receive| store.receive_messages(receive).await;
+    let got = check(h, "receive", requests, call).await;
+    assert_eq!(got[0].id, sent[0].id);
+    let left = next(h, "mira").await.unwrap();
+    assert_eq!(left.body, "c", "the next is still there");
+}
+
+pub async fn a_receiver_that_got_nothing_is_given_no_answer_again(h: &mut dyn Harness) {
+    agents(h, &["mira"]).await;
+    let receive = || h.store().keyed(key("k1", &"receive"));
+    assert_eq!(receive().receive_messages(next_of("mira", "r1")).await.unwrap(), []);
+    send(h, mail("operator", "mira", "a")).await;
+    let got = receive().receive_messages(next_of("mira", "r1")).await.unwrap();
+    assert_eq!(got.len(), 1);
+    assert_eq!(receive().receive_messages(next_of("mira", "r1")).await.unwrap(), got);
+}
+
+pub async fn approvals_and_questions_are_asked_for_once_for_a_key(h: &mut dyn Harness) {
+    agents(h, &["mira", "gone", "lost"]).await;
+    let requests = (NewApproval::new("mira", "deploy"), NewApproval::new("mira", "delete"));
+    let call = async |store: Box<dyn Store>, new| store.request_approval(new).await;
+    check(h, "approval", requests, call).await;
+
+    let question = |text: &str| NewQuestion::new(party("operator"), party("mira"), text);
+    let call = async |store: Box<dyn Store>, new| store.ask_question(new).await;
+    check(h, "question", (question("a"), question("b")), call).await;
+    assert_eq!(mail_of(h, "mira").await.len(), 1);
+
+    destroy(h, "gone").await;
+    destroy(h, "lost").await;
+    let call = async |store: Box<dyn Store>, name: &str| store.revive_agent(agent_id(name)).await;
+    let asked = check(h, "revival", ("gone", "lost"), call).await;
+    decide(h, asked.id.as_str(), Verdict::Denied).await;
+    let again = h.store().keyed(key("revival", &"gone")).revive_agent(agent_id("gone")).await;
+    assert_eq!(again.unwrap(), asked, "as it was answered then");
+}
+
+pub async fn the_hive_of_elsewhere_is_brought_once_for_a_key(h: &mut dyn Harness) {
+    agents(h, &["mira", "bob"]).await;
+    let message = sent(h, "mira", "bob", "m1").await;
+    let brings = |id: &str| HiveImport {
+        messages: vec![Message { id: id.parse().unwrap(), ..message.clone() }],
+        ..HiveImport::default()
+    };
+    let call = async |store: Box<dyn Store>, import| store.import_hive(import).await;
+    let done = check(h, "import", (brings("m2"), brings("m3")), call).await;
+    assert_eq!(done, HiveImported { created: 1, ..HiveImported::default() });
 }
 
 pub async fn a_request_is_answered_again_although_the_world_moved_on(h: &mut dyn Harness) {

@@ -7,9 +7,11 @@
 #![expect(clippy::unwrap_used, reason = "this crate is test code: a panic is its answer")]
 
 pub mod agent;
+pub mod agent_destroy;
 pub mod agent_import;
 pub mod agent_kind;
 pub mod agent_session;
+pub mod approval;
 mod behaviours;
 pub mod callback;
 pub mod concurrency;
@@ -20,16 +22,25 @@ pub mod event_query;
 pub mod executor;
 pub mod export;
 pub mod feed;
+pub mod feed_hive;
 mod given;
+mod given_hive;
 mod given_run;
 mod harness;
+pub mod hive;
 pub mod keyed;
 pub mod kv;
 pub mod lineage;
+pub mod message;
+pub mod message_dead;
+pub mod message_receive;
 mod model_store;
+pub mod purge;
+pub mod question;
 mod random;
 pub mod repo;
 pub mod restore;
+pub mod retention;
 pub mod run;
 pub mod run_claim;
 pub mod run_report;

@@ -11,13 +11,14 @@ mod perform;
 
 use ah_model::limits::REQUEST_KEY_MS;
 use ah_model::{
-    AgentFilter, EventQuery, Order, PageLimit, RunFilter, SessionFilter, TaskFilter, Timestamp,
+    AgentFilter, ApprovalFilter, EventQuery, MessageFilter, Order, PageLimit, QuestionFilter,
+    RunFilter, SessionFilter, TaskFilter, Timestamp,
 };
 use ah_store::{Agents, Clock, Sessions, Store};
 
-use self::choose::{Chooser, JUMPS_MS, Mix};
+use self::choose::{Chooser, JUMPS_MS, KeptHive, Mix};
 use self::happenings::{Changes, Feeds};
-use self::operation::{Operation, RunOperation, Start};
+use self::operation::{HiveOperation, Operation, RunOperation, Start};
 use self::pairs::{Names, Pairs};
 use crate::given::all;
 use crate::harness::oracle;
@@ -50,6 +51,18 @@ pub async fn a_walk_of_runs_of_seed_6_agrees_with_the_oracle(h: &mut dyn Harness
     walk_of_runs(h, 6, STEPS).await;
 }
 
+pub async fn a_walk_of_the_hive_of_seed_7_agrees_with_the_oracle(h: &mut dyn Harness) {
+    walk_of_the_hive(h, 7, STEPS).await;
+}
+
+pub async fn a_walk_of_the_hive_of_seed_8_agrees_with_the_oracle(h: &mut dyn Harness) {
+    walk_of_the_hive(h, 8, STEPS).await;
+}
+
+pub async fn a_walk_of_the_hive_of_seed_9_agrees_with_the_oracle(h: &mut dyn Harness) {
+    walk_of_the_hive(h, 9, STEPS).await;
+}
+
 /// Takes `steps` random steps of `seed` and compares every answer, then everything that is kept.
 ///
 /// The store must be fresh. Panics with seed, step and operation where the answers part.
@@ -62,6 +75,11 @@ pub async fn walk_of_runs(h: &mut dyn Harness, seed: u64, steps: usize) {
     wander(h, seed, steps, Mix::Runs).await;
 }
 
+/// As [`walk`], mostly about mail, approvals, questions and who they are between.
+pub async fn walk_of_the_hive(h: &mut dyn Harness, seed: u64, steps: usize) {
+    wander(h, seed, steps, Mix::Hive).await;
+}
+
 async fn wander(h: &mut dyn Harness, seed: u64, steps: usize, mix: Mix) {
     let model = oracle(h.clock(), h.store().capabilities(), seed);
     let mut random = Random::new(seed);
@@ -69,12 +87,13 @@ async fn wander(h: &mut dyn Harness, seed: u64, steps: usize, mix: Mix) {
     let mut feeds = Feeds::default();
     let mut time = Time::new(h.clock());
     for step in 0..steps {
+        let hive = KeptHive::read(&model).await;
         time.step(&mut random);
         if random.one_in(50) {
             time.leave_the_past();
             h.reopen().await;
         }
-        let operation = Chooser::new(&model, h.clock(), &mut random).await.operation(mix);
+        let operation = Chooser::new(&model, h.clock(), &mut random, hive).await.operation(mix);
         let at = format!("seed {seed}, step {step}");
         compare(&model, &*h.store(), &operation, &mut pairs, &at).await;
         for unnamed in what_is_not_named() {
@@ -96,11 +115,21 @@ async fn wander(h: &mut dyn Harness, seed: u64, steps: usize, mix: Mix) {
 }
 
 /// What gets a number or an id without being in the answer is paired here: the repository that a
-/// task registers, the run that carries a callback.
-fn what_is_not_named() -> [Operation; 2] {
+/// task registers, the run that carries a callback, the session of an agent that came back, notices.
+/// Reading notices and questions applies what is due, in both stores at the same time.
+fn what_is_not_named() -> [Operation; 6] {
     let start = || Start { limit: PageLimit::MAX, cursor: None };
     let runs = RunOperation::List(RunFilter::default(), start());
-    [Operation::ListRepos(start()), Operation::Runs(runs)]
+    let messages = HiveOperation::ListMessages(MessageFilter::default(), start());
+    let questions = HiveOperation::ListQuestions(QuestionFilter::default(), start());
+    [
+        Operation::ListRepos(start()),
+        Operation::Runs(runs),
+        Operation::Hive(messages),
+        Operation::Hive(questions),
+        Operation::ListAgents(AgentFilter::default(), start()),
+        Operation::ListSessions(SessionFilter::default(), start()),
+    ]
 }
 
 /// Moves the clock. A store that is opened again has forgotten how far its minted ids had come, so
@@ -168,6 +197,8 @@ async fn everything(model: &ModelStore) -> Vec<Operation> {
         Operation::Runs(RunOperation::List(RunFilter::default(), start())),
         Operation::Runs(RunOperation::ListExecutors(start())),
         Operation::Runs(RunOperation::ListTokens(start())),
+        Operation::Hive(HiveOperation::ListApprovals(ApprovalFilter::default(), start())),
+        Operation::Hive(HiveOperation::ListReceipts(start())),
         Operation::KvList("user".to_owned(), start()),
         Operation::KvList("repo".to_owned(), start()),
     ];

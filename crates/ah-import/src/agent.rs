@@ -320,6 +320,7 @@ impl Parts {
             tokens: self.tokens,
             stats: self.stats,
             metadata: self.metadata,
+            protected: false,
             origin: Some(self.origin),
         }
     }

@@ -1,6 +1,6 @@
 //! Foreign formats into any [`Store`]: a file per format, which turns what another program left
 //! into model values and gives them to the contract: agents to `import_agent`, sessions that belong
-//! to none to `restore_session`.
+//! to none to `restore_session`, messages, approvals and questions to `import_hive`.
 //!
 //! What every format keeps to: nothing is lost in silence. What cannot be read is kept as raw text,
 //! counted and named; one bad record costs one record, one bad agent costs one agent. A second
@@ -13,6 +13,7 @@ mod coordinator;
 mod daycare;
 mod daycare_db;
 mod foreign_db;
+mod hyperhive;
 mod lines;
 mod raw_object;
 mod report;
@@ -28,6 +29,7 @@ use ah_store::{Store, StoreError};
 use writer::Bounds;
 
 pub use coordinator::{CoordinatorReport, RunCounts, SessionReport};
+pub use hyperhive::{FileFailure, HyperhiveOptions, HyperhiveReport, RowCounts};
 pub use report::{AgentReport, Counts, ImportReport, Outcome, RecordCounts, Remark};
 
 /// How to import.
@@ -101,6 +103,14 @@ pub enum ImportError {
         /// What is missing or wrong, and what was expected.
         reason: String,
     },
+    /// Give another file.
+    #[error("{} is not a database of Hyperhive: {reason}", path.display())]
+    NotHyperhiveDatabase {
+        /// What was given.
+        path: PathBuf,
+        /// What is missing or wrong, and what was expected.
+        reason: String,
+    },
     /// Look after the store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -136,4 +146,16 @@ pub async fn import_coordinator(
     progress: &mut (dyn FnMut(Progress<'_>) + Send),
 ) -> Result<CoordinatorReport, ImportError> {
     coordinator::import(store, file, options, progress).await
+}
+
+/// Imports what Hyperhive left: its broker's database and the live events of its agents, SQLite
+/// files of any age, in the order they are given.
+pub async fn import_hyperhive(
+    store: &dyn Store,
+    files: &[PathBuf],
+    hive: &HyperhiveOptions,
+    options: &ImportOptions,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<HyperhiveReport, ImportError> {
+    hyperhive::import(store, files, hive, options, progress).await
 }

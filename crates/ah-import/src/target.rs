@@ -1,6 +1,6 @@
 //! The store that is imported into, or, in a dry run, what it would say.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use ah_model::{
     Agent, AgentId, AgentImport, Event, EventQuery, Origin, PageLimit, SessionId, SessionImport,
@@ -15,14 +15,15 @@ pub(crate) struct Target<'a> {
     dry_run: bool,
     /// Names that a dry run has given away, in lower case.
     names: HashSet<String>,
-    /// The agent that a dry run last said it would create.
-    foretold: Option<Foretold>,
+    /// The agents that a dry run said it would create, by their external ids.
+    foretold: HashMap<String, Foretold>,
+    /// The sessions that a dry run said it would create, by their external ids.
+    sessions: HashSet<String>,
     /// The session that a dry run looked at last: one may be given in parts.
     looked_at: Option<(String, Held)>,
 }
 
 struct Foretold {
-    external_id: String,
     agent_id: Option<AgentId>,
     name: String,
 }
@@ -35,7 +36,14 @@ enum Held {
 
 impl<'a> Target<'a> {
     pub(crate) fn new(store: &'a dyn Store, dry_run: bool) -> Self {
-        Self { store, dry_run, names: HashSet::new(), foretold: None, looked_at: None }
+        Self {
+            store,
+            dry_run,
+            names: HashSet::new(),
+            foretold: HashMap::new(),
+            sessions: HashSet::new(),
+            looked_at: None,
+        }
     }
 
     /// The agent that came from `source`, if it is known.
@@ -75,17 +83,13 @@ impl<'a> Target<'a> {
         import: &AgentImport,
         external_id: &str,
     ) -> Result<Given, StoreError> {
-        let again = self.foretold.take().filter(|foretold| foretold.external_id == external_id);
-        let foretold = match again {
-            Some(foretold) => foretold,
-            None => {
-                let external_id = external_id.to_owned();
-                let agent_id = self.free_id(import.agent.id.as_ref()).await?;
-                Foretold { external_id, agent_id, name: self.free_name(import).await? }
-            }
-        };
-        let done = given(foretold.agent_id.clone(), foretold.name.clone(), true);
-        self.foretold = Some(foretold);
+        if let Some(again) = self.foretold.get(external_id) {
+            return Ok(given(again.agent_id.clone(), again.name.clone(), false));
+        }
+        let agent_id = self.free_id(import.agent.id.as_ref()).await?;
+        let name = self.free_name(import).await?;
+        let done = given(agent_id.clone(), name.clone(), true);
+        self.foretold.insert(external_id.to_owned(), Foretold { agent_id, name });
         Ok(done)
     }
 
@@ -126,7 +130,8 @@ impl<'a> Target<'a> {
             {
                 Some(known) => Held::Keys(self.keys(known.id).await?),
                 None => {
-                    done.sessions += 1;
+                    let new = self.sessions.insert(session.external_id.clone());
+                    done.sessions += u64::from(new);
                     Held::Nothing
                 }
             },

@@ -57,7 +57,7 @@ impl From<StoreError> for Stop {
             | StoreError::Busy { .. }
             | StoreError::Unreachable { .. }
             | StoreError::Unauthorized
-            | StoreError::Forbidden
+            | StoreError::Forbidden { .. }
             | StoreError::Newer { .. }
             | StoreError::Backend { .. } => Self::Import(error.into()),
         }

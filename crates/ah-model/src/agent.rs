@@ -14,8 +14,8 @@ use crate::limits::{
 };
 use crate::text::{check_filled, check_optional};
 use crate::{
-    AgentId, AgentKindRef, AgentType, Descriptor, Invalid, NewEvent, NewSession, Origin, RawJson,
-    Session, SessionId, Timestamp, Usage,
+    AgentId, AgentImport, AgentKindRef, AgentType, Descriptor, Invalid, NewSession, Origin,
+    RawJson, Session, SessionId, Timestamp, Usage,
 };
 
 /// Why a session ended that was brought to an agent that had gone on elsewhere.
@@ -109,6 +109,9 @@ pub struct NewAgent {
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(length(max = SHORT_TEXT_BYTES_MAX)))]
     pub model: Option<String>,
+    /// Whether it refuses to be destroyed: the manager.
+    #[serde(default)]
+    pub protected: bool,
     /// Where it came from.
     #[serde(default)]
     pub origin: Option<Origin>,
@@ -129,6 +132,7 @@ impl NewAgent {
             stats: RawJson::empty_object(),
             metadata: RawJson::empty_object(),
             model: None,
+            protected: false,
             origin: None,
             session,
         }
@@ -206,6 +210,10 @@ pub struct Agent {
     pub kind: AgentKindRef,
     /// Whether it takes part.
     pub lifecycle: Lifecycle,
+    /// Whether it refuses to be destroyed: the manager.
+    pub protected: bool,
+    /// Since when only what it left is kept; a destroyed agent is dead.
+    pub destroyed_at: Option<Timestamp>,
     /// The model it runs on.
     pub model: Option<String>,
     /// Who it is, by its type.
@@ -243,6 +251,8 @@ impl Agent {
             agent_type: new.agent_type.clone(),
             kind: new.session.agent.clone(),
             lifecycle: Lifecycle::Active,
+            protected: new.protected,
+            destroyed_at: None,
             model: new.model.clone(),
             descriptor: new.settled_descriptor()?,
             permissions: new.permissions.clone(),
@@ -284,8 +294,48 @@ impl Agent {
             return Ok(());
         }
         self.refuse_dead()?;
+        if to == Lifecycle::Dead {
+            self.refuse_protected()?;
+        }
         self.lifecycle = to;
         self.changed(now);
+        Ok(())
+    }
+
+    /// Leaves a tombstone at `now`. Doing it again changes nothing: then the answer is false.
+    pub fn destroy(&mut self, now: Timestamp) -> Result<bool, String> {
+        self.refuse_protected()?;
+        if self.destroyed_at.is_some() {
+            return Ok(false);
+        }
+        self.lifecycle = Lifecycle::Dead;
+        self.destroyed_at = Some(now);
+        self.changed(now);
+        Ok(true)
+    }
+
+    /// Brings a destroyed agent back at `now`; its next session is still to begin.
+    pub fn revive(&mut self, now: Timestamp) -> Result<(), String> {
+        self.refuse_alive()?;
+        self.lifecycle = Lifecycle::Active;
+        self.destroyed_at = None;
+        self.changed(now);
+        Ok(())
+    }
+
+    /// Why an agent that was not destroyed is not brought back.
+    pub fn refuse_alive(&self) -> Result<(), String> {
+        match self.destroyed_at {
+            Some(_) => Ok(()),
+            None => Err(format!("is {} and was not destroyed", self.lifecycle)),
+        }
+    }
+
+    /// Why a protected agent is not destroyed.
+    pub fn refuse_protected(&self) -> Result<(), String> {
+        if self.protected {
+            return Err("is protected".to_owned());
+        }
         Ok(())
     }
 
@@ -305,6 +355,7 @@ impl Agent {
         set(&mut self.tokens, &update.tokens);
         set(&mut self.stats, &update.stats);
         set(&mut self.metadata, &update.metadata);
+        self.protected = update.protected.unwrap_or(self.protected);
         if let Some(model) = &update.model {
             self.model = Some(model.clone()).filter(|model| !model.is_empty());
         }
@@ -379,9 +430,10 @@ impl Agent {
 
     /// Why nothing more happens to a dead agent.
     pub fn refuse_dead(&self) -> Result<(), String> {
-        match self.lifecycle {
-            Lifecycle::Dead => Err("is dead and changes no more".to_owned()),
-            Lifecycle::Active | Lifecycle::Sleeping => Ok(()),
+        match (self.lifecycle, self.destroyed_at) {
+            (Lifecycle::Dead, None) => Err("is dead and changes no more".to_owned()),
+            (Lifecycle::Dead, Some(_)) => Err("is destroyed".to_owned()),
+            (Lifecycle::Active | Lifecycle::Sleeping, _) => Ok(()),
         }
     }
 }
@@ -434,6 +486,9 @@ pub struct AgentUpdate {
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(length(max = SHORT_TEXT_BYTES_MAX)))]
     pub model: Option<String>,
+    /// Whether it refuses to be destroyed.
+    #[serde(default)]
+    pub protected: Option<bool>,
     /// Only if the agent is at this revision.
     #[serde(default)]
     pub expected_revision: Option<u64>,
@@ -473,6 +528,8 @@ pub enum Cause {
     Compaction,
     /// The agent goes on from an earlier point.
     Fork,
+    /// The agent was destroyed and brought back.
+    Revival,
 }
 
 impl Cause {
@@ -483,6 +540,7 @@ impl Cause {
             Self::Reset => "reset",
             Self::Compaction => "compaction",
             Self::Fork => "fork",
+            Self::Revival => "revival",
         }
     }
 }
@@ -491,7 +549,7 @@ impl FromStr for Cause {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        [Self::Created, Self::Reset, Self::Compaction, Self::Fork]
+        [Self::Created, Self::Reset, Self::Compaction, Self::Fork, Self::Revival]
             .into_iter()
             .find(|cause| cause.as_str() == text)
             .ok_or_else(|| Invalid::new("cause", format!("{text:?} begins no session")))
@@ -625,6 +683,8 @@ pub struct AgentFilter {
     pub kind: Option<String>,
     /// With this text in the name, in any ASCII case.
     pub name: Option<String>,
+    /// Destroyed, so that only what they left is kept; or not.
+    pub destroyed: Option<bool>,
 }
 
 impl AgentFilter {
@@ -635,132 +695,6 @@ impl AgentFilter {
             && self.agent_type.as_ref().is_none_or(|wanted| *wanted == agent.agent_type)
             && self.kind.as_ref().is_none_or(|kind| *kind == agent.kind.name)
             && self.name.as_ref().is_none_or(|part| name.contains(&part.to_ascii_lowercase()))
+            && self.destroyed.is_none_or(|wanted| agent.destroyed_at.is_some() == wanted)
     }
-}
-
-/// An agent with its history from another store; see the contract's `import_agent`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AgentImport {
-    /// Who it is; its origin must be given.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(extend(
-            "properties" = { "origin": { "type": "object" } },
-            "required" = ["origin"]
-        ))
-    )]
-    pub agent: NewAgent,
-    /// Whether it takes part.
-    pub lifecycle: Lifecycle,
-    /// When it was recorded there.
-    pub created_at: Timestamp,
-    /// When it last changed there.
-    pub updated_at: Timestamp,
-    /// Its sessions, oldest first; the last is the one that goes on.
-    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
-    pub sessions: Vec<SessionImport>,
-}
-
-/// A session of an imported agent, or a part of one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct SessionImport {
-    /// Its id in the other store; the source is the agent's.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1, max = crate::limits::INDEXED_TEXT_BYTES_MAX), pattern(r"\S"))
-    )]
-    pub external_id: String,
-    /// Why it began.
-    pub cause: Cause,
-    /// The first thing in its context.
-    #[serde(default)]
-    pub reset_message: Option<String>,
-    /// The inference provider's id of the conversation.
-    #[serde(default)]
-    pub inference_session_id: Option<String>,
-    /// When it began.
-    pub created_at: Timestamp,
-    /// When it ended; absent for the one that goes on.
-    #[serde(default)]
-    pub ended_at: Option<Timestamp>,
-    /// Its events in order, each with its time; a key makes a second import of it harmless.
-    pub events: Vec<NewEvent>,
-}
-
-impl AgentImport {
-    /// The names to try, in order: the one given, then with a number behind it.
-    pub fn names(&self) -> impl Iterator<Item = String> {
-        let name = self.agent.name.clone();
-        (1_u64..).map(move |number| match number {
-            1 => name.clone(),
-            _ => {
-                let behind = format!("-{number}");
-                let kept = AGENT_NAME_BYTES_MAX.saturating_sub(behind.len()).min(name.len());
-                format!("{}{behind}", &name[..kept])
-            }
-        })
-    }
-
-    /// Why the session at `place` ended: what the next one began with.
-    pub fn end_reason(&self, place: usize) -> &'static str {
-        self.sessions.get(place + 1).map_or("ended", |next| next.cause.as_str())
-    }
-
-    /// Refuses what cannot be stored. Any object is taken for a descriptor.
-    pub fn check(&self) -> Result<(), Invalid> {
-        self.agent.check_but_descriptor()?;
-        if self.agent.origin.is_none() {
-            return Err(Invalid::new("origin", "an imported agent needs one"));
-        }
-        if self.sessions.is_empty() {
-            return Err(Invalid::new("sessions", "an imported agent needs one"));
-        }
-        let left = |next: &&[SessionImport]| {
-            next[0].ended_at.is_none() && next[0].external_id != next[1].external_id
-        };
-        if let Some(next) = self.sessions.windows(2).find(left) {
-            let reason = format!("session {} is not the last and needs one", next[0].external_id);
-            return Err(Invalid::new("endedAt", reason));
-        }
-        self.sessions.iter().try_for_each(SessionImport::check)
-    }
-}
-
-impl SessionImport {
-    fn check(&self) -> Result<(), Invalid> {
-        check_filled("externalId", &self.external_id, crate::limits::INDEXED_TEXT_BYTES_MAX)?;
-        check_optional("resetMessage", self.reset_message.as_deref(), PROMPT_BYTES_MAX)?;
-        let provider = self.inference_session_id.as_deref();
-        check_optional("inferenceSessionId", provider, SHORT_TEXT_BYTES_MAX)?;
-        self.events.iter().try_for_each(NewEvent::check)
-    }
-
-    /// When anything last happened to it.
-    pub fn last_activity_at(&self) -> Timestamp {
-        let events = self.events.iter().filter_map(|event| event.ts);
-        events.chain(self.ended_at).fold(self.created_at, Timestamp::max)
-    }
-}
-
-/// What an import of an agent did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct AgentImported {
-    /// The agent.
-    pub agent_id: AgentId,
-    /// The name it has here.
-    pub name: String,
-    /// Whether it was not here before.
-    pub created: bool,
-    /// Sessions that were new.
-    pub sessions: u64,
-    /// Events that were new.
-    pub events: u64,
-    /// Events that were there already.
-    pub present: u64,
 }

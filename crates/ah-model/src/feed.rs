@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Event, ExecutorId, Invalid, RunId, SessionId, Timestamp};
+use crate::{Event, ExecutorId, Invalid, Party, RunId, SessionId, Timestamp};
 
 /// A place in the feed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -71,11 +71,21 @@ pub enum ChangeKind {
     RunStopping,
     /// An executor was registered, or asked to go.
     ExecutorUpdated,
+    /// An agent is new, other, or gone; events of its sessions aside.
+    AgentUpdated,
+    /// A message waits to be received.
+    MessageQueued,
+    /// A message was acknowledged or given up.
+    MessageUpdated,
+    /// An approval was asked for, decided, or carried out.
+    ApprovalUpdated,
+    /// A question was asked, answered, withdrawn, or has expired.
+    QuestionUpdated,
 }
 
 impl ChangeKind {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 12] = [
         Self::SessionCreated,
         Self::SessionUpdated,
         Self::SessionDeleted,
@@ -83,6 +93,11 @@ impl ChangeKind {
         Self::RunUpdated,
         Self::RunStopping,
         Self::ExecutorUpdated,
+        Self::AgentUpdated,
+        Self::MessageQueued,
+        Self::MessageUpdated,
+        Self::ApprovalUpdated,
+        Self::QuestionUpdated,
     ];
 
     /// The word stored and printed.
@@ -95,6 +110,11 @@ impl ChangeKind {
             Self::RunUpdated => "run-updated",
             Self::RunStopping => "run-stopping",
             Self::ExecutorUpdated => "executor-updated",
+            Self::AgentUpdated => "agent-updated",
+            Self::MessageQueued => "message-queued",
+            Self::MessageUpdated => "message-updated",
+            Self::ApprovalUpdated => "approval-updated",
+            Self::QuestionUpdated => "question-updated",
         }
     }
 }
@@ -130,6 +150,13 @@ pub struct Change {
     /// The executor, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor_id: Option<ExecutorId>,
+    /// Whom it concerns most: the recipient of a message, the agent of an approval, who asked a
+    /// question, the agent itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub party: Option<Party>,
+    /// The id of the message, approval or question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
     /// When.
     pub at: Timestamp,
 }

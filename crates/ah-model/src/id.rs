@@ -111,6 +111,22 @@ text_id!(
     /// Names a token; not secret.
     TokenId, "token id"
 );
+text_id!(
+    /// Names a message.
+    MessageId, "message id"
+);
+text_id!(
+    /// Names an approval.
+    ApprovalId, "approval id"
+);
+text_id!(
+    /// Names a question.
+    QuestionId, "question id"
+);
+text_id!(
+    /// Names a receipt.
+    ReceiptId, "receipt id"
+);
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,9 @@
 #![warn(missing_docs)]
 
 mod agent;
+mod agent_import;
 mod agent_kind;
+mod approval;
 mod callback;
 mod context;
 mod cursor;
@@ -16,18 +18,23 @@ mod executor;
 mod export;
 mod feed;
 mod hex;
+mod hive;
 mod id;
 mod invalid;
 mod json;
 mod kv;
 mod labels;
 pub mod limits;
+mod message;
 mod page;
+mod party;
 mod query;
+mod question;
 mod record;
 mod repair;
 mod repo;
 mod request_key;
+mod retention;
 mod run;
 mod runtime;
 #[cfg(feature = "schema")]
@@ -38,13 +45,19 @@ mod text;
 mod time;
 mod token;
 mod usage;
+mod word;
 mod workspace;
 
 pub use agent::{
-    Agent, AgentFilter, AgentImport, AgentImported, AgentUpdate, Beginning, Cause, IMPORTED,
-    Lifecycle, Membership, NewAgent, OPERATOR, RETIRED, Renewal, SessionImport,
+    Agent, AgentFilter, AgentUpdate, Beginning, Cause, IMPORTED, Lifecycle, Membership, NewAgent,
+    OPERATOR, RETIRED, Renewal,
 };
+pub use agent_import::{AgentImport, AgentImported, SessionImport};
 pub use agent_kind::{AgentKind, AgentKindRef};
+pub use approval::{
+    AGENT_DESTROYED, APPLY_COMMIT, Approval, ApprovalFilter, ApprovalStatus, Decision, NewApproval,
+    SPAWN, Verdict,
+};
 pub use callback::Callback;
 pub use context::{
     Context, ContextMessage, ContextPart, ContextReason, OpenRlm, PendingCall, ResumePoint, Role,
@@ -64,17 +77,30 @@ pub use export::{
 };
 pub use feed::{Change, ChangeKind, FeedCursor, FeedEntry, Happening};
 pub use hex::{from_hex, to_hex};
-pub use id::{AgentId, BatchId, DraftId, RunId, SessionId, TokenId};
+pub use hive::{Awaited, HiveImport, HiveImported, HiveSwept};
+pub use id::{
+    AgentId, ApprovalId, BatchId, DraftId, MessageId, QuestionId, ReceiptId, RunId, SessionId,
+    TokenId,
+};
 pub use invalid::Invalid;
 pub use json::{JsonMember, JsonObject, JsonSlice, RawJson};
 pub use kv::{KvEntry, check_kv, check_scope};
 pub use labels::Labels;
+pub use message::{
+    Hold, LEASE_ENDED, Message, MessageFilter, MessageKind, MessageLease, MessageStatus,
+    NewMessage, Notice, Receive, Release, check_holds,
+};
 pub use page::{Page, PageLimit, PageRequest};
+pub use party::Party;
 pub use query::{Query, QueryPairs};
+pub use question::{
+    Answer, Answered, NewQuestion, Outcome, Question, QuestionFilter, QuestionStatus,
+};
 pub use record::{JsonText, Record, ToolCall};
 pub use repair::repairs;
 pub use repo::{NewRepo, Repo, Vcs};
 pub use request_key::RequestKey;
+pub use retention::{Amount, Receipt, ReceiptKind, Reclaimed, RemovalStep, RetentionRules, Tally};
 pub use run::{
     Due, ExecutionMode, LOST, Lease, NewRun, Run, RunClaim, RunEnd, RunFilter, RunKind, RunOutcome,
     RunStatus, Swept, check_lease_ms,

@@ -88,3 +88,23 @@ pub const SWEEP_MAX: usize = 256;
 pub const REQUEST_KEY_BYTES_MAX: usize = 512;
 /// How long the answer to a keyed request is kept: a day.
 pub const REQUEST_KEY_MS: u64 = 24 * 60 * 60 * 1_000;
+/// Longest message.
+pub const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
+/// Most recipients of one message.
+pub const RECIPIENTS_MAX: usize = 64;
+/// Most messages that are handed out, or acknowledged, in one step.
+pub const RECEIVE_MAX: u32 = 64;
+/// How often a message is handed out and not acknowledged before it is given up.
+pub const MESSAGE_ATTEMPTS_MAX: u64 = 5;
+/// Longest time that a message which was given back may rest: a day.
+pub const MESSAGE_DELAY_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+/// Most options of a question, and most values of an answer.
+pub const OPTIONS_MAX: usize = 64;
+/// Longest time to answer a question: a year.
+pub const QUESTION_TTL_MS_MAX: u64 = 366 * 24 * 60 * 60 * 1_000;
+/// Most messages, approvals and questions that are brought from elsewhere in one step.
+pub const HIVE_IMPORT_MAX: usize = 500;
+/// Most rows that one step of a removal takes.
+pub const REMOVAL_ROWS_MAX: usize = 1_000;
+/// Most bytes that one step gives back to the file system.
+pub const RECLAIM_BYTES_MAX: u64 = 4 * 1024 * 1024;

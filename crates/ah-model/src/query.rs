@@ -5,8 +5,8 @@
 use std::str::FromStr;
 
 use crate::{
-    AgentFilter, Cursor, EventQuery, Invalid, Labels, Order, PageLimit, PageRequest, RunFilter,
-    SessionFilter, TaskFilter,
+    AgentFilter, ApprovalFilter, Awaited, Cursor, EventQuery, Invalid, Labels, MessageFilter,
+    Order, PageLimit, PageRequest, QuestionFilter, RunFilter, SessionFilter, TaskFilter,
 };
 
 /// The parts of a query, in order.
@@ -52,6 +52,11 @@ fn number<T: FromStr>(
     name: &'static str,
 ) -> Result<Option<T>, Invalid> {
     let wrong = |value: &str| Invalid::new(name, format!("{value:?} is not a number it can be"));
+    all(pairs, name).last().map(|value| value.parse().map_err(|_| wrong(value))).transpose()
+}
+
+fn flag(pairs: &[(String, String)], name: &'static str) -> Result<Option<bool>, Invalid> {
+    let wrong = |value: &str| Invalid::new(name, format!("{value:?} is none of true, false"));
     all(pairs, name).last().map(|value| value.parse().map_err(|_| wrong(value))).transpose()
 }
 
@@ -108,6 +113,7 @@ impl Query for AgentFilter {
         push_some(&mut pairs, "type", self.agent_type.as_ref());
         push_some(&mut pairs, "kind", self.kind.as_ref());
         push_some(&mut pairs, "name", self.name.as_ref());
+        push_some(&mut pairs, "destroyed", self.destroyed.as_ref());
         pairs
     }
 
@@ -118,6 +124,7 @@ impl Query for AgentFilter {
             agent_type: text(pairs, "type").map(|word| crate::AgentType::of(&word)),
             kind: text(pairs, "kind"),
             name: text(pairs, "name"),
+            destroyed: flag(pairs, "destroyed")?,
         })
     }
 }
@@ -151,6 +158,90 @@ impl Query for RunFilter {
             session_id: parsed(pairs, "sessionId")?,
             executor_id: parsed(pairs, "executorId")?,
         })
+    }
+}
+
+impl Query for MessageFilter {
+    fn to_query(&self) -> QueryPairs {
+        let mut pairs = Vec::new();
+        self.statuses.iter().for_each(|status| push(&mut pairs, "status", status));
+        push_some(&mut pairs, "from", self.from.as_ref());
+        push_some(&mut pairs, "to", self.to.as_ref());
+        push_some(&mut pairs, "party", self.party.as_ref());
+        push_some(&mut pairs, "inReplyTo", self.in_reply_to.as_ref());
+        pairs
+    }
+
+    fn from_query(pairs: &[(String, String)]) -> Result<Self, Invalid> {
+        Ok(Self {
+            statuses: all(pairs, "status").map(str::parse).collect::<Result<_, _>>()?,
+            from: parsed(pairs, "from")?,
+            to: parsed(pairs, "to")?,
+            party: parsed(pairs, "party")?,
+            in_reply_to: parsed(pairs, "inReplyTo")?,
+        })
+    }
+}
+
+impl Query for ApprovalFilter {
+    fn to_query(&self) -> QueryPairs {
+        let mut pairs = Vec::new();
+        self.statuses.iter().for_each(|status| push(&mut pairs, "status", status));
+        push_some(&mut pairs, "agent", self.agent.as_ref());
+        push_some(&mut pairs, "kind", self.kind.as_ref());
+        push_some(&mut pairs, "toCarryOut", self.to_carry_out.then_some(&true));
+        pairs
+    }
+
+    fn from_query(pairs: &[(String, String)]) -> Result<Self, Invalid> {
+        Ok(Self {
+            statuses: all(pairs, "status").map(str::parse).collect::<Result<_, _>>()?,
+            agent: text(pairs, "agent"),
+            kind: text(pairs, "kind"),
+            to_carry_out: flag(pairs, "toCarryOut")?.unwrap_or_default(),
+        })
+    }
+}
+
+impl Query for QuestionFilter {
+    fn to_query(&self) -> QueryPairs {
+        let mut pairs = Vec::new();
+        self.statuses.iter().for_each(|status| push(&mut pairs, "status", status));
+        push_some(&mut pairs, "from", self.from.as_ref());
+        push_some(&mut pairs, "to", self.to.as_ref());
+        push_some(&mut pairs, "party", self.party.as_ref());
+        pairs
+    }
+
+    fn from_query(pairs: &[(String, String)]) -> Result<Self, Invalid> {
+        Ok(Self {
+            statuses: all(pairs, "status").map(str::parse).collect::<Result<_, _>>()?,
+            from: parsed(pairs, "from")?,
+            to: parsed(pairs, "to")?,
+            party: parsed(pairs, "party")?,
+        })
+    }
+}
+
+impl Query for Awaited {
+    fn to_query(&self) -> QueryPairs {
+        let mut pairs = Vec::new();
+        match self {
+            Self::Mail(party) => push(&mut pairs, "mail", party),
+            Self::Question(id) => push(&mut pairs, "question", id),
+            Self::Approval(id) => push(&mut pairs, "approval", id),
+        }
+        pairs
+    }
+
+    fn from_query(pairs: &[(String, String)]) -> Result<Self, Invalid> {
+        let mail = parsed(pairs, "mail")?.map(Self::Mail);
+        let question = parsed(pairs, "question")?.map(Self::Question);
+        let approval = parsed(pairs, "approval")?.map(Self::Approval);
+        match (mail, question, approval) {
+            (Some(one), None, None) | (None, Some(one), None) | (None, None, Some(one)) => Ok(one),
+            _ => Err(Invalid::new("query", "one of mail, question, approval is needed")),
+        }
     }
 }
 
@@ -227,7 +318,30 @@ mod tests {
             agent_type: Some(AgentType::Other("x".to_owned())),
             kind: Some("k".to_owned()),
             name: Some("n".to_owned()),
+            destroyed: Some(true),
         });
+        comes_back(&MessageFilter {
+            statuses: crate::MessageStatus::ALL.to_vec(),
+            from: Some(crate::Party::Operator),
+            to: Some("alice".parse().unwrap()),
+            party: Some("bob".parse().unwrap()),
+            in_reply_to: Some("m".parse().unwrap()),
+        });
+        comes_back(&ApprovalFilter {
+            statuses: crate::ApprovalStatus::ALL.to_vec(),
+            agent: Some("alice".to_owned()),
+            kind: Some("spawn".to_owned()),
+            to_carry_out: true,
+        });
+        comes_back(&QuestionFilter {
+            statuses: crate::QuestionStatus::ALL.to_vec(),
+            from: Some("alice".parse().unwrap()),
+            to: Some(crate::Party::Operator),
+            party: Some("bob".parse().unwrap()),
+        });
+        comes_back(&Awaited::Mail(crate::Party::Operator));
+        comes_back(&Awaited::Question("q".parse().unwrap()));
+        comes_back(&Awaited::Approval("a".parse().unwrap()));
         let batch_id = Some("b".parse().unwrap());
         comes_back(&TaskFilter { batch_id, session_id: Some("s".parse().unwrap()) });
         comes_back(&RunFilter {

@@ -5,10 +5,12 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::limits::{AGENT_TYPE_BYTES_MAX, EXECUTOR_ID_BYTES_MAX, ID_BYTES_MAX};
+use crate::limits::{
+    AGENT_NAME_BYTES_MAX, AGENT_TYPE_BYTES_MAX, EXECUTOR_ID_BYTES_MAX, ID_BYTES_MAX,
+};
 use crate::{
-    AgentId, AgentType, BatchId, Cursor, DraftId, ExecutorId, FeedCursor, RawJson, RunId,
-    SessionId, Timestamp, TokenHash, TokenId,
+    AgentId, AgentType, ApprovalId, BatchId, Cursor, DraftId, ExecutorId, FeedCursor, MessageId,
+    Party, QuestionId, RawJson, ReceiptId, RunId, SessionId, Timestamp, TokenHash, TokenId,
 };
 
 macro_rules! text_schema {
@@ -36,7 +38,16 @@ macro_rules! id_schema {
     )*};
 }
 
-id_schema!(AgentId, BatchId, DraftId, RunId, SessionId, TokenId);
+id_schema!(
+    AgentId, ApprovalId, BatchId, DraftId, MessageId, QuestionId, ReceiptId, RunId, SessionId,
+    TokenId
+);
+
+text_schema!(Party, "`operator`, or the name of an agent", {
+    "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$",
+    "minLength": 1,
+    "maxLength": AGENT_NAME_BYTES_MAX,
+});
 
 text_schema!(ExecutorId, "Visible ASCII characters, such as a SPIFFE ID", {
     "pattern": "^[!-~]+$",

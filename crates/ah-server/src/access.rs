@@ -24,6 +24,8 @@ pub enum Scope {
     AgentName,
     /// The session whose id is in the path, if it is one of its own.
     Session,
+    /// What it does as itself, and what concerns it: the handler looks at both.
+    Party,
 }
 
 impl Access {
@@ -37,6 +39,8 @@ impl Access {
     /// Whoever may change things, and who takes runs and reports of them.
     pub const EXECUTE: Self =
         Self::of(&[TokenRole::Admin, TokenRole::Operator, TokenRole::Executor]);
+    /// Whoever may look into mail, approvals and questions. Executors have no part in them.
+    pub const OVERSEE: Self = Self::of(&[TokenRole::Admin, TokenRole::Operator, TokenRole::Viewer]);
     /// Whoever may make and end tokens.
     pub const ADMIN: Self = Self::of(&[TokenRole::Admin]);
 
@@ -57,6 +61,11 @@ impl Access {
     /// And the agent whose name is in the query.
     pub const fn of_agent_name(self) -> Self {
         Self { scope: Scope::AgentName, ..self }
+    }
+
+    /// And an agent, as itself.
+    pub const fn of_party(self) -> Self {
+        Self { scope: Scope::Party, ..self }
     }
 
     /// And every agent.
@@ -104,6 +113,7 @@ mod tests {
             (Access::LOOK, "admin, operator, viewer or executor"),
             (Access::OPERATE.of_session(), "admin or operator"),
             (Access::EXECUTE, "admin, operator or executor"),
+            (Access::OVERSEE.of_party(), "admin, operator or viewer"),
             (Access::ADMIN, "admin"),
         ] {
             assert_eq!(access.words(), words);
@@ -112,7 +122,9 @@ mod tests {
 
     #[test]
     fn no_list_of_roles_lets_an_agent_in() {
-        for access in [Access::LOOK, Access::OPERATE, Access::EXECUTE, Access::ADMIN] {
+        for access in
+            [Access::LOOK, Access::OPERATE, Access::EXECUTE, Access::OVERSEE, Access::ADMIN]
+        {
             assert!(!access.allows(TokenRole::Agent));
             assert!(access.allows(TokenRole::Admin));
         }

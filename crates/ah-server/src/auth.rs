@@ -5,6 +5,7 @@
 //! costs no read; a change of tokens by this server ends that at once. Secrets are in no message.
 
 mod lasting;
+mod own;
 mod verified;
 
 use std::sync::Arc;
@@ -200,7 +201,8 @@ async fn check_scope(
     };
     let own = match access.scope() {
         Scope::Nothing => false,
-        Scope::Anything => true,
+        // Handlers of these know what is whose.
+        Scope::Anything | Scope::Party => true,
         Scope::Agent => path_text(parts, state).await? == agent.as_str(),
         Scope::AgentName => {
             let pairs = Pairs::from_request_parts(parts, &()).await?;
@@ -220,6 +222,6 @@ fn unauthorized(detail: &str) -> Failure {
     Failure::new("unauthorized", "not signed in", 401, detail)
 }
 
-fn forbidden(detail: String) -> Failure {
+pub(crate) fn forbidden(detail: String) -> Failure {
     Failure::new("forbidden", "not allowed", 403, detail)
 }

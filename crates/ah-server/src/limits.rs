@@ -57,6 +57,9 @@ pub(crate) const VERIFIED_TOKENS_MAX: usize = 1024;
 
 /// Longest long poll, in seconds.
 pub(crate) const WAIT_SECONDS_MAX: u64 = 60;
+/// Longest wait for mail, an answer or a decision: shorter than what stands between lets a silent
+/// connection live.
+pub(crate) const HIVE_WAIT_MS_MAX: u64 = 25_000;
 /// How often a stream of events says that it lives.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 /// A part of a stream is sent once it holds this many bytes.
@@ -99,10 +102,14 @@ pub(crate) const OWN_SESSIONS_MAX: usize = 4096;
 /// Most sessions, and most types, that a reader of the feed may narrow it to.
 pub(crate) const FEED_FILTER_MAX: usize = 256;
 
-/// How often time is asked what it has decided about runs.
+/// How often time is asked what it has decided about runs, messages and questions.
 pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// How long a server that has just begun lets executors renew before it calls any of them lost.
 pub(crate) const SWEEP_GRACE: Duration = Duration::from_secs(30);
+/// How often approvals that are decided and not carried out are tried again.
+pub(crate) const CARRY_OUT_EVERY: Duration = Duration::from_secs(60);
+/// How often what is too old is removed.
+pub(crate) const RETENTION_EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// Longest wait for requests under way when the server stops.
 pub(crate) const STOP_MAX: Duration = Duration::from_secs(10);
@@ -117,3 +124,38 @@ pub(crate) const LOG_PATH_BYTES_MAX: usize = 512;
 pub(crate) const REQUEST_ID_BYTES_MAX: usize = 64;
 /// Most sessions that are counted for `pagination.total`.
 pub(crate) const COUNTED_SESSIONS_MAX: u64 = 100_000;
+
+/// Largest message of MCP: a body of mail, in JSON, with room for the rest.
+pub(crate) const MCP_MESSAGE_BYTES_MAX: usize = BODY_BYTES_MAX;
+/// Most calls of one MCP connection that are under way at once.
+pub(crate) const MCP_CALLS_MAX: usize = 64;
+/// Most connections of one socket at once; more are closed.
+#[cfg(unix)]
+pub(crate) const MCP_CONNECTIONS_MAX: usize = 64;
+/// How long connections of MCP may take to answer what they were asked when the server stops.
+pub(crate) const MCP_DRAIN_MAX: Duration = Duration::from_secs(2);
+/// How long a tool waits for an answer when nobody says, in seconds.
+pub(crate) const MCP_WAIT_SECONDS_DEFAULT: u64 = 20;
+/// How long it waits at most: clients give up after five minutes or so.
+pub(crate) const MCP_WAIT_SECONDS_MAX: u64 = 240;
+/// How often who waits looks by itself, for what time has decided.
+pub(crate) const MCP_LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long a thread waits for who may have gone away meanwhile.
+pub(crate) const MCP_ASIDE_MAX: Duration = Duration::from_secs(20);
+/// How long received mail is held when nobody says, in seconds: a turn of an agent.
+pub(crate) const MCP_LEASE_SECONDS_DEFAULT: u64 = 600;
+/// Most messages that one call takes: a model reads all of them.
+pub(crate) const MCP_RECV_MAX: u32 = 16;
+/// Longest text to search for.
+pub(crate) const MCP_QUERY_BYTES_MAX: usize = 1024;
+/// Most hits of one search.
+pub(crate) const MCP_FOUND_MAX: usize = 50;
+/// Most events that one search reads.
+pub(crate) const MCP_SEARCHED_EVENTS_MAX: usize = 20_000;
+/// Most bytes of payloads that one search reads, but for the last page.
+pub(crate) const MCP_SEARCHED_BYTES_MAX: usize = 32 * MIB;
+/// Length of the text that is shown around a hit, in characters.
+pub(crate) const MCP_SNIPPET_CHARS: usize = 320;
+/// How often changes of agents are looked for, for the sake of their sockets.
+#[cfg(unix)]
+pub(crate) const MCP_SOCKETS_EVERY: Duration = Duration::from_millis(500);

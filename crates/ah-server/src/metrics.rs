@@ -3,6 +3,8 @@
 //! Labels are routes, methods, statuses and codes: never what a client may choose, so their number
 //! is bounded by the program.
 
+mod jobs;
+
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +20,7 @@ use crate::access::Access;
 use crate::limits::{BODIES_BYTES_MAX, BODY_UNIT_BYTES};
 use crate::routing::{Routes, doc};
 use crate::state::ServerState;
+use jobs::Jobs;
 
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -45,6 +48,8 @@ pub(crate) struct Metrics {
     /// By route, then by method.
     requests: Mutex<HashMap<String, BTreeMap<&'static str, Answered>>>,
     store_errors: Mutex<BTreeMap<String, u64>>,
+    /// What the server does by itself.
+    pub(crate) jobs: Jobs,
     in_flight: Arc<AtomicU64>,
     subscribers: Arc<AtomicU64>,
 }
@@ -129,6 +134,7 @@ impl Metrics {
         for (code, count) in &*lock(&self.store_errors) {
             text.line("ah_store_errors_total", &[("code", code)], *count as f64);
         }
+        self.jobs.push(&mut text);
         text.0
     }
 

@@ -1,12 +1,14 @@
 //! How a server is run; what it serves is its store.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use ah_hive::{Homes, HostRules};
 use ah_store::{Clock, SystemClock};
 
 use crate::bind::Exposure;
-use crate::log::LogSink;
+use crate::log::{JobSink, LogSink};
 use crate::tls::Tls;
 
 /// Whether callers prove who they are.
@@ -30,8 +32,16 @@ pub struct ServerOptions {
     pub tls: Option<Tls>,
     /// Where a line about every request goes.
     pub log: Option<LogSink>,
+    /// Where a line about what the server does by itself goes.
+    pub jobs: Option<JobSink>,
     /// What time it is, for the end of tokens.
     pub clock: Arc<dyn Clock>,
+    /// The homes of the agents, if this machine keeps them.
+    pub homes: Option<Homes>,
+    /// Where sockets of agents are made; none when absent.
+    pub sockets: Option<PathBuf>,
+    /// How long things are kept.
+    pub retention: HostRules,
 }
 
 impl Default for ServerOptions {
@@ -42,7 +52,11 @@ impl Default for ServerOptions {
             exposure: Exposure::default(),
             tls: None,
             log: None,
+            jobs: None,
             clock: Arc::new(SystemClock),
+            homes: None,
+            sockets: None,
+            retention: HostRules::default(),
         }
     }
 }
@@ -54,6 +68,7 @@ impl fmt::Debug for ServerOptions {
             .field("exposure", &self.exposure)
             .field("tls", &self.tls.is_some())
             .field("log", &self.log.is_some())
+            .field("jobs", &self.jobs.is_some())
             .finish_non_exhaustive()
     }
 }

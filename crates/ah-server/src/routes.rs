@@ -2,13 +2,18 @@
 
 mod agent;
 mod agent_kind;
+mod approval;
 mod draft;
 mod event;
 mod executor;
 mod feed;
+mod hive;
 mod kv;
 mod log;
+mod message;
+mod question;
 mod repo;
+mod retention;
 mod run;
 mod run_lease;
 mod runtime;
@@ -18,6 +23,7 @@ mod task;
 mod token;
 mod workspace;
 
+use ah_model::{Party, TokenRole};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::from_fn_with_state;
@@ -26,10 +32,12 @@ use serde::Serialize;
 
 use crate::access::Access;
 use crate::answer::{Answer, ok};
+use crate::auth::Caller;
 use crate::coordinator::{self, COORDINATOR};
 use crate::guard::guard;
 use crate::health;
 use crate::links::API;
+use crate::mcp;
 use crate::metrics;
 use crate::observe::observe;
 use crate::openapi;
@@ -78,6 +86,7 @@ pub(crate) fn routes() -> Routes {
     Routes::new()
         .merge(health::routes())
         .merge(openapi::routes())
+        .merge(mcp::routes())
         .merge(metrics::routes())
         .nest(API, api())
 }
@@ -90,15 +99,26 @@ fn api() -> Routes {
             doc("What this server's store can do").answers::<Capabilities>(200),
             capabilities,
         )
+        .get(
+            "/whoami",
+            Access::LOOK.or_any_agent(),
+            doc("Who the token is for").answers::<Whoami>(200),
+            whoami,
+        )
         .merge(agent::routes())
         .merge(agent_kind::routes())
+        .merge(approval::routes())
         .merge(draft::routes())
         .merge(event::routes())
         .merge(executor::routes())
         .merge(feed::routes())
+        .merge(hive::routes())
         .merge(kv::routes())
         .merge(log::routes())
+        .merge(message::routes())
+        .merge(question::routes())
         .merge(repo::routes())
+        .merge(retention::routes())
         .merge(run::routes())
         .merge(run_lease::routes())
         .merge(runtime::routes())
@@ -118,6 +138,20 @@ struct Capabilities {
 async fn capabilities(State(state): State<ServerState>) -> Answer {
     let ah_store::Capabilities { workspaces } = state.store.capabilities();
     ok(&Capabilities { workspaces })
+}
+
+/// Who asks.
+#[derive(Serialize, JsonSchema)]
+struct Whoami {
+    /// Who speaks in requests that do not say it.
+    party: Party,
+    /// The role of the token; none where nobody is asked for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<TokenRole>,
+}
+
+async fn whoami(caller: Caller) -> Answer {
+    ok(&Whoami { party: caller.speaker(), role: caller.role() })
 }
 
 async fn no_such_path(request: Request) -> Failure {

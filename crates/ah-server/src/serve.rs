@@ -11,10 +11,13 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use crate::connection::{Activity, Door};
+use crate::jobs::{carry_out, retain};
 use crate::limits::{STOP_MAX, THREADS_MAX};
+#[cfg(unix)]
+use crate::mcp::Sockets;
 use crate::routes::router;
 use crate::state::ServerState;
-use crate::sweep::sweep;
+use crate::sweep::{sweep_hive, sweep_runs};
 
 /// Serves `state` on `listener` until `shutdown` is done.
 ///
@@ -32,19 +35,34 @@ pub async fn serve(
         closer.close();
     };
     if let Some(grace) = state.sweep_grace() {
-        // It ends when the server stops, by the same word as everything that waits.
-        tokio::spawn(sweep(state.clone(), grace));
+        // These end when the server stops, by the same word as everything that waits.
+        tokio::spawn(sweep_runs(state.clone(), grace));
+        tokio::spawn(sweep_hive(state.clone()));
+        tokio::spawn(carry_out(state.clone()));
+        tokio::spawn(retain(state.clone(), grace));
     }
+    #[cfg(unix)]
+    let sockets = match &state.options.sockets {
+        // It ends by the same word, and its sockets with it.
+        Some(dir) => Some(tokio::spawn(Sockets::open(&state, dir).await?.run())),
+        None => None,
+    };
     let serving = axum::serve(Door::new(listener, state.options.tls.as_ref()), service)
         .with_graceful_shutdown(told);
     let overdue = async {
         state.closing().await;
         sleep(STOP_MAX).await;
     };
-    tokio::select! {
+    let served = tokio::select! {
         served = serving.into_future() => served,
         () = overdue => Ok(()),
+    };
+    #[cfg(unix)]
+    if let (Some(sockets), true) = (sockets, state.is_closing()) {
+        // They have a moment of their own; one that broke off has ended.
+        let _ = sockets.await;
     }
+    served
 }
 
 /// A server on threads of its own, for programs without an async runtime; stops when dropped.

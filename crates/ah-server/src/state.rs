@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use ah_hive::Host;
 use ah_model::{RequestKey, to_hex};
 use ah_store::{IdSource, Store, SystemIds};
 use axum::body::Bytes;
@@ -14,6 +15,7 @@ use crate::auth::VerifiedTokens;
 use crate::claims::Claims;
 use crate::limits::{BODIES_BYTES_MAX, BODY_UNIT_BYTES, CALLS_MAX, SWEEP_GRACE};
 use crate::live::Live;
+use crate::mcp;
 use crate::metrics::Metrics;
 use crate::options::ServerOptions;
 
@@ -42,6 +44,8 @@ pub struct Shared {
     pub(crate) live: Arc<Live>,
     /// Who waits for a run.
     pub(crate) claims: Arc<Claims>,
+    /// What callers of MCP share.
+    pub(crate) mcp: mcp::Shared,
     closing: watch::Sender<bool>,
     requests: Requests,
 }
@@ -71,6 +75,7 @@ impl ServerState {
             openapi: OnceLock::new(),
             live: Arc::new(Live::new()),
             claims: Arc::default(),
+            mcp: mcp::Shared::default(),
             closing: watch::Sender::new(false),
             requests: Requests::new(&SystemIds),
         };
@@ -82,11 +87,28 @@ impl ServerState {
         Self { store: Arc::from(self.store.keyed(key)), ..self }
     }
 
-    /// The same, sweeping runs only after that long: executors that a restart cut off renew first.
-    /// Without a time it never sweeps, for stores that somebody else sweeps.
+    /// What this machine does for agents, within this request.
+    pub(crate) fn host(&self) -> Host {
+        let host = Host::new(Arc::clone(&self.store), self.options.homes.clone());
+        host.with_clock(Arc::clone(&self.options.clock))
+    }
+
+    /// The same, sweeping runs and removing what is too old only after that long: executors that a
+    /// restart cut off renew first. Without a time it does nothing by itself, for stores that somebody
+    /// else looks after.
     #[must_use]
     pub fn sweeping_after(self, grace: Option<Duration>) -> Self {
         Self { sweep_grace: grace, ..self }
+    }
+
+    /// Takes the directory of the sockets before anything is served, so that a second server of the
+    /// same place is refused (`AddrInUse`) before it has said or done anything.
+    pub fn take_sockets(&self) -> std::io::Result<()> {
+        #[cfg(unix)]
+        if let Some(dir) = &self.options.sockets {
+            self.mcp.take(dir)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn sweep_grace(&self) -> Option<Duration> {

@@ -22,11 +22,30 @@ TABLE agent_instances
   revision bigint NOT NULL
   created_at timestamp with time zone NOT NULL
   updated_at timestamp with time zone NOT NULL
+  protected boolean NOT NULL
+  destroyed_at timestamp with time zone
 TABLE agents
   id bigint NOT NULL
   name text NOT NULL
   version text NOT NULL
   metadata text
+TABLE approvals
+  number bigint NOT NULL
+  id text NOT NULL
+  agent text NOT NULL
+  kind text NOT NULL
+  commit_ref text
+  commit_hash text
+  reason text
+  details text NOT NULL
+  status text NOT NULL
+  requested_at timestamp with time zone NOT NULL
+  resolved_at timestamp with time zone
+  resolved_by text
+  resolver text
+  note text
+  carried_out_at timestamp with time zone
+  problem text
 TABLE callbacks
   run_id text NOT NULL
   number bigint NOT NULL
@@ -45,6 +64,8 @@ TABLE changes
   run_id text
   executor_id text
   at timestamp with time zone NOT NULL
+  party text
+  subject text
 TABLE drafts
   id text NOT NULL
   description text NOT NULL
@@ -109,6 +130,49 @@ TABLE kv
   scope text NOT NULL
   k text NOT NULL
   v text
+TABLE messages
+  number bigint NOT NULL
+  id text NOT NULL
+  kind text NOT NULL
+  sender text NOT NULL
+  recipient text NOT NULL
+  body text NOT NULL
+  in_reply_to text
+  about text
+  status text NOT NULL
+  deliveries bigint NOT NULL
+  attempts bigint NOT NULL
+  not_before timestamp with time zone
+  holder text
+  lease_expires_at timestamp with time zone
+  sent_at timestamp with time zone NOT NULL
+  delivered_at timestamp with time zone
+  acked_at timestamp with time zone
+  dead_at timestamp with time zone
+  note text
+TABLE questions
+  number bigint NOT NULL
+  id text NOT NULL
+  asker text NOT NULL
+  target text NOT NULL
+  question text NOT NULL
+  options text NOT NULL
+  multi boolean NOT NULL
+  free_text boolean NOT NULL
+  status text NOT NULL
+  asked_at timestamp with time zone NOT NULL
+  deadline_at timestamp with time zone
+  resolved_at timestamp with time zone
+  answer text
+  late_answer text
+TABLE receipts
+  number bigint NOT NULL
+  id text NOT NULL
+  kind text NOT NULL
+  subject text
+  started_at timestamp with time zone NOT NULL
+  finished_at timestamp with time zone
+  removed text NOT NULL
 TABLE repos
   id bigint NOT NULL
   vcs text NOT NULL
@@ -242,6 +306,11 @@ CREATE UNIQUE INDEX agent_instances_origin ON agent_instances USING btree (sourc
 CREATE UNIQUE INDEX agent_instances_pkey ON agent_instances USING btree (id)
 CREATE UNIQUE INDEX agents_name_version_key ON agents USING btree (name, version)
 CREATE UNIQUE INDEX agents_pkey ON agents USING btree (id)
+CREATE INDEX approvals_agent ON approvals USING btree (lower(agent), number)
+CREATE UNIQUE INDEX approvals_id_key ON approvals USING btree (id)
+CREATE INDEX approvals_pending ON approvals USING btree (number) WHERE (status = 'pending'::text)
+CREATE UNIQUE INDEX approvals_pkey ON approvals USING btree (number)
+CREATE INDEX approvals_to_carry_out ON approvals USING btree (number) WHERE ((status = 'approved'::text) AND (carried_out_at IS NULL) AND (kind = ANY (ARRAY['apply_commit'::text, 'spawn'::text])))
 CREATE INDEX callbacks_carrier ON callbacks USING btree (delivered_by) WHERE (delivered_by IS NOT NULL)
 CREATE INDEX callbacks_parent ON callbacks USING btree (parent_session_id, number)
 CREATE UNIQUE INDEX callbacks_pkey ON callbacks USING btree (run_id)
@@ -257,6 +326,24 @@ CREATE UNIQUE INDEX executor_metadata_pkey ON executor_metadata USING btree (exe
 CREATE UNIQUE INDEX executors_pkey ON executors USING btree (executor_id)
 CREATE INDEX idx_executor_history_executor_ts ON executor_history USING btree (executor_id, event_timestamp)
 CREATE UNIQUE INDEX kv_pkey ON kv USING btree (scope, k)
+CREATE INDEX messages_acked ON messages USING btree (acked_at) WHERE (acked_at IS NOT NULL)
+CREATE INDEX messages_dead ON messages USING btree (number) WHERE (status = 'dead'::text)
+CREATE INDEX messages_from ON messages USING btree (lower(sender), number)
+CREATE UNIQUE INDEX messages_id_key ON messages USING btree (id)
+CREATE INDEX messages_leases ON messages USING btree (lease_expires_at) WHERE (lease_expires_at IS NOT NULL)
+CREATE INDEX messages_open ON messages USING btree (lower(recipient), number) WHERE ((acked_at IS NULL) AND (dead_at IS NULL))
+CREATE UNIQUE INDEX messages_pkey ON messages USING btree (number)
+CREATE INDEX messages_replies ON messages USING btree (in_reply_to) WHERE (in_reply_to IS NOT NULL)
+CREATE INDEX messages_to ON messages USING btree (lower(recipient), number)
+CREATE INDEX questions_asker ON questions USING btree (lower(asker), number)
+CREATE INDEX questions_deadlines ON questions USING btree (deadline_at) WHERE ((status = 'open'::text) AND (deadline_at IS NOT NULL))
+CREATE UNIQUE INDEX questions_id_key ON questions USING btree (id)
+CREATE INDEX questions_open ON questions USING btree (number) WHERE (status = 'open'::text)
+CREATE UNIQUE INDEX questions_pkey ON questions USING btree (number)
+CREATE INDEX questions_target ON questions USING btree (lower(target), number)
+CREATE UNIQUE INDEX receipts_id_key ON receipts USING btree (id)
+CREATE UNIQUE INDEX receipts_open ON receipts USING btree (kind, COALESCE(subject, ''::text)) WHERE (finished_at IS NULL)
+CREATE UNIQUE INDEX receipts_pkey ON receipts USING btree (number)
 CREATE UNIQUE INDEX repos_pkey ON repos USING btree (id)
 CREATE UNIQUE INDEX repos_remote_url ON repos USING btree (remote_url) WHERE (root_path IS NULL)
 CREATE UNIQUE INDEX repos_root_path_key ON repos USING btree (root_path)

@@ -22,7 +22,7 @@ CREATE TABLE agent_instances (
   revision           INTEGER NOT NULL DEFAULT 1,
   created_at         TEXT NOT NULL,
   updated_at         TEXT NOT NULL
-);
+, protected INTEGER NOT NULL DEFAULT 0, destroyed_at TEXT);
 
 CREATE INDEX agent_instances_active ON agent_instances(active_session_id) WHERE active_session_id IS NOT NULL;
 
@@ -39,6 +39,32 @@ CREATE TABLE agents (
   metadata     TEXT,                           -- JSON string for extra capabilities
   UNIQUE(name, version)
 );
+
+CREATE TABLE approvals (
+  number         INTEGER PRIMARY KEY AUTOINCREMENT,
+  id             TEXT NOT NULL UNIQUE,
+  agent          TEXT NOT NULL,
+  kind           TEXT NOT NULL,
+  commit_ref     TEXT,
+  commit_hash    TEXT,
+  reason         TEXT,
+  details        TEXT NOT NULL,
+  status         TEXT NOT NULL,
+  requested_at   TEXT NOT NULL,
+  resolved_at    TEXT,
+  resolved_by    TEXT,
+  resolver       TEXT,
+  note           TEXT,
+  carried_out_at TEXT,
+  problem        TEXT
+);
+
+CREATE INDEX approvals_agent ON approvals(lower(agent), number);
+
+CREATE INDEX approvals_pending ON approvals(number) WHERE status = 'pending';
+
+CREATE INDEX approvals_to_carry_out ON approvals(number)
+    WHERE status = 'approved' AND carried_out_at IS NULL AND kind IN ('apply_commit', 'spawn');
 
 CREATE TABLE callbacks (
   run_id            TEXT PRIMARY KEY,
@@ -66,7 +92,7 @@ CREATE TABLE changes (
   run_id      TEXT,
   executor_id TEXT,
   at          TEXT NOT NULL
-);
+, party TEXT, subject TEXT);
 
 CREATE TABLE drafts (
   id           TEXT PRIMARY KEY,               -- stable ULID/UUID string
@@ -145,6 +171,80 @@ CREATE TABLE kv (
   v            TEXT,
   PRIMARY KEY (scope, k)
 );
+
+CREATE TABLE messages (
+  number           INTEGER PRIMARY KEY AUTOINCREMENT,
+  id               TEXT NOT NULL UNIQUE,
+  kind             TEXT NOT NULL,
+  sender           TEXT NOT NULL,
+  recipient        TEXT NOT NULL,
+  body             TEXT NOT NULL,
+  in_reply_to      TEXT,
+  about            TEXT,
+  status           TEXT NOT NULL,
+  deliveries       INTEGER NOT NULL DEFAULT 0,
+  attempts         INTEGER NOT NULL DEFAULT 0,
+  not_before       TEXT,
+  holder           TEXT,
+  lease_expires_at TEXT,
+  sent_at          TEXT NOT NULL,
+  delivered_at     TEXT,
+  acked_at         TEXT,
+  dead_at          TEXT,
+  note             TEXT
+);
+
+CREATE INDEX messages_acked ON messages(acked_at) WHERE acked_at IS NOT NULL;
+
+CREATE INDEX messages_dead ON messages(number) WHERE status = 'dead';
+
+CREATE INDEX messages_from ON messages(lower(sender), number);
+
+CREATE INDEX messages_leases ON messages(lease_expires_at) WHERE lease_expires_at IS NOT NULL;
+
+CREATE INDEX messages_open ON messages(lower(recipient), number)
+  WHERE acked_at IS NULL AND dead_at IS NULL;
+
+CREATE INDEX messages_replies ON messages(in_reply_to) WHERE in_reply_to IS NOT NULL;
+
+CREATE INDEX messages_to ON messages(lower(recipient), number);
+
+CREATE TABLE questions (
+  number      INTEGER PRIMARY KEY AUTOINCREMENT,
+  id          TEXT NOT NULL UNIQUE,
+  asker       TEXT NOT NULL,
+  target      TEXT NOT NULL,
+  question    TEXT NOT NULL,
+  options     TEXT NOT NULL,
+  multi       INTEGER NOT NULL,
+  free_text   INTEGER NOT NULL,
+  status      TEXT NOT NULL,
+  asked_at    TEXT NOT NULL,
+  deadline_at TEXT,
+  resolved_at TEXT,
+  answer      TEXT,
+  late_answer TEXT
+);
+
+CREATE INDEX questions_asker ON questions(lower(asker), number);
+
+CREATE INDEX questions_deadlines ON questions(deadline_at) WHERE status = 'open' AND deadline_at IS NOT NULL;
+
+CREATE INDEX questions_open ON questions(number) WHERE status = 'open';
+
+CREATE INDEX questions_target ON questions(lower(target), number);
+
+CREATE TABLE receipts (
+  number      INTEGER PRIMARY KEY AUTOINCREMENT,
+  id          TEXT NOT NULL UNIQUE,
+  kind        TEXT NOT NULL,
+  subject     TEXT,
+  started_at  TEXT NOT NULL,
+  finished_at TEXT,
+  removed     TEXT NOT NULL
+);
+
+CREATE UNIQUE INDEX receipts_open ON receipts(kind, coalesce(subject, '')) WHERE finished_at IS NULL;
 
 CREATE TABLE "repos" (
   id             INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,6 +1,6 @@
 //! Notes for the feed: what changed that is not an event, written with the change itself.
 
-use ah_model::{ChangeKind, ExecutorId, Run, SessionId};
+use ah_model::{Approval, ChangeKind, ExecutorId, Message, Question, Run, SessionId};
 use ah_store::StoreError;
 
 use crate::resources::Resources;
@@ -47,4 +47,53 @@ pub(crate) fn executor(
     id: &ExecutorId,
 ) -> Result<(), StoreError> {
     note(tx, ctx, ChangeKind::ExecutorUpdated, [Param::Null, Param::Null, id.as_str().into()])
+}
+
+const INSERT_OF_PARTY: &str =
+    "INSERT INTO changes (kind, party, subject, at) VALUES ($1, $2, $3, $4)";
+
+fn note_of_party(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    kind: ChangeKind,
+    party: &str,
+    subject: Option<&str>,
+) -> Result<(), StoreError> {
+    let params = [kind.as_str().into(), party.into(), subject.into(), ctx.now().into()];
+    tx.execute(INSERT_OF_PARTY, &params).map(drop)
+}
+
+/// An agent is new, other, or gone.
+pub(crate) fn agent(tx: &mut dyn Tx, ctx: &Resources, name: &str) -> Result<(), StoreError> {
+    note_of_party(tx, ctx, ChangeKind::AgentUpdated, name, None)
+}
+
+/// A message waits to be received, was acknowledged, or was given up.
+pub(crate) fn message(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    kind: ChangeKind,
+    message: &Message,
+) -> Result<(), StoreError> {
+    note_of_party(tx, ctx, kind, message.to.as_str(), Some(message.id.as_str()))
+}
+
+/// An approval is new or other.
+pub(crate) fn approval(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    approval: &Approval,
+) -> Result<(), StoreError> {
+    let (kind, id) = (ChangeKind::ApprovalUpdated, approval.id.as_str());
+    note_of_party(tx, ctx, kind, &approval.agent, Some(id))
+}
+
+/// A question is new or other.
+pub(crate) fn question(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    question: &Question,
+) -> Result<(), StoreError> {
+    let (kind, id) = (ChangeKind::QuestionUpdated, question.id.as_str());
+    note_of_party(tx, ctx, kind, question.from.as_str(), Some(id))
 }

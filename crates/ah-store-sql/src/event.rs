@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use crate::SqlStore;
 use crate::reader::Reader;
 use crate::resources::Resources;
+use crate::statement::{marks, padded};
 use crate::tx::{Column, Dialect, More, Param, Row, Tx, query_all};
 use crate::usage::{self, Owner};
 use crate::watch::SqlWatch;
@@ -150,26 +151,10 @@ fn known_keys(
         let sql = format!(
             "SELECT dedup_key, seq FROM events WHERE session_id = $1 AND dedup_key IN ({marks})"
         );
-        let params = padded(session.as_str(), keys.iter().map(|key| (*key).into()));
+        let params = padded([session.as_str().into()], keys.iter().map(|key| (*key).into()));
         known.extend(query_all(tx, &sql, &params, |row| Ok((row.text(0)?, row.uint(1)?)))?);
     }
     Ok(known)
-}
-
-/// `$first, …` for a power of two of values, so that few different statements are prepared.
-fn marks(first: usize, count: usize) -> String {
-    let marks: Vec<_> =
-        (first..first + count.next_power_of_two()).map(|number| format!("${number}")).collect();
-    marks.join(", ")
-}
-
-/// `head` and the values, the last of them repeated to a power of two.
-fn padded<'a>(head: &'a str, values: impl Iterator<Item = Param<'a>>) -> Vec<Param<'a>> {
-    let mut params: Vec<_> = std::iter::once(head.into()).chain(values).collect();
-    let last = params[params.len() - 1];
-    let count = (params.len() - 1).next_power_of_two();
-    params.resize(count + 1, last);
-    params
 }
 
 // A clock that went back does not take the session's activity back.

@@ -13,7 +13,8 @@ use crate::reader::Reader;
 use crate::resources::Resources;
 use crate::tx::{Dialect, More, Row, Tx, query_all, query_first};
 
-const CHANGES: &str = "SELECT id, kind, session_id, run_id, executor_id, at FROM changes \
+const CHANGES: &str = "SELECT id, kind, session_id, run_id, executor_id, party, subject, at \
+    FROM changes \
     WHERE id > $1 ORDER BY id LIMIT $2";
 const EVENTS: &str = "SELECT id, session_id, seq, ts, type, data, dedup_key FROM events \
     WHERE id > $1 ORDER BY id LIMIT $2";
@@ -24,8 +25,9 @@ fn read_change(row: &dyn Row) -> Result<(u64, Change), StoreError> {
     let row = Reader::new(row);
     let number = row.uint()?;
     let (kind, session_id, run_id) = (row.parse()?, row.opt_parse()?, row.opt_parse()?);
-    let (executor_id, at) = (row.opt_parse()?, row.time()?);
-    Ok((number, Change { kind, session_id, run_id, executor_id, at }))
+    let (executor_id, party, subject) = (row.opt_parse()?, row.opt_parse()?, row.opt_text()?);
+    let at = row.time()?;
+    Ok((number, Change { kind, session_id, run_id, executor_id, party, subject, at }))
 }
 
 fn read_event(row: &dyn Row) -> Result<(u64, Event), StoreError> {

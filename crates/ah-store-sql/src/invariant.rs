@@ -35,17 +35,20 @@ struct Rule {
 
 const RULES: &[Rule] = &[
     Rule {
+        // A removal that is under way takes the oldest events of a session first.
         text: "events of a session are numbered from 1 without gaps",
         sql: "SELECT 'session ' || session_id || ': ' || count(*) || ' events from seq ' || \
               min(seq) || ' to ' || max(seq) FROM events GROUP BY session_id \
-              HAVING min(seq) <> 1 OR max(seq) <> count(*)",
+              HAVING max(seq) - min(seq) + 1 <> count(*) OR (min(seq) <> 1 AND \
+              NOT EXISTS (SELECT 1 FROM receipts WHERE finished_at IS NULL))",
     },
     Rule {
         text: "last_seq of a session is the seq of its newest event",
         sql: "SELECT 'session ' || s.id || ': last_seq ' || s.last_seq || ', newest event ' || \
               coalesce(e.newest, 0) FROM sessions s LEFT JOIN \
               (SELECT session_id, max(seq) AS newest FROM events GROUP BY session_id) e \
-              ON e.session_id = s.id WHERE s.last_seq <> coalesce(e.newest, 0)",
+              ON e.session_id = s.id WHERE s.last_seq <> coalesce(e.newest, 0) AND (e.newest IS NOT \
+              NULL OR NOT EXISTS (SELECT 1 FROM receipts WHERE finished_at IS NULL))",
     },
     Rule {
         text: "a session has a status of the state machine",
@@ -106,7 +109,43 @@ const RULES: &[Rule] = &[
         text: "an agent goes on in a session of its own",
         sql: "SELECT 'agent ' || i.name || ': goes on in ' || coalesce(i.active_session_id, 'none') \
               FROM agent_instances i LEFT JOIN sessions s ON s.id = i.active_session_id \
-              WHERE s.instance_id IS NULL OR s.instance_id <> i.id",
+              WHERE (s.instance_id IS NULL OR s.instance_id <> i.id) AND NOT EXISTS \
+              (SELECT 1 FROM receipts r WHERE r.finished_at IS NULL AND r.subject = i.name)",
+    },
+    Rule {
+        text: "an agent that was destroyed is dead",
+        sql: "SELECT 'agent ' || name || ': ' || lifecycle FROM agent_instances \
+              WHERE destroyed_at IS NOT NULL AND lifecycle <> 'dead'",
+    },
+    Rule {
+        text: "a message has a kind and a status of the state machine",
+        sql: "SELECT 'message ' || id || ': ' || kind || ', ' || status FROM messages \
+              WHERE kind NOT IN ('mail', 'bounce', 'question', 'answer', 'decision') \
+              OR status NOT IN ('queued', 'leased', 'acked', 'dead')",
+    },
+    Rule {
+        text: "a message has a lease exactly while it is held, and an end exactly when it is over",
+        sql: "SELECT 'message ' || id || ': ' || status FROM messages \
+              WHERE (status = 'leased') <> (lease_expires_at IS NOT NULL) \
+              OR (status = 'acked') <> (acked_at IS NOT NULL) \
+              OR (status = 'dead') <> (dead_at IS NOT NULL)",
+    },
+    Rule {
+        text: "an approval has a status of the state machine, and an end exactly when it is decided",
+        sql: "SELECT 'approval ' || id || ': ' || status FROM approvals WHERE status NOT IN \
+              ('pending', 'approved', 'denied', 'failed', 'withdrawn') \
+              OR (status = 'pending') <> (resolved_at IS NULL)",
+    },
+    Rule {
+        text: "a question has a status of the state machine, and an end exactly when it is over",
+        sql: "SELECT 'question ' || id || ': ' || status FROM questions WHERE status NOT IN \
+              ('open', 'answered', 'expired', 'withdrawn') \
+              OR (status = 'open') <> (resolved_at IS NULL)",
+    },
+    Rule {
+        text: "a receipt says why things were removed",
+        sql: "SELECT 'receipt ' || id || ': kind ' || kind FROM receipts \
+              WHERE kind NOT IN ('retention', 'purge')",
     },
     Rule {
         text: "sessions of an agent have numbers it has given",
@@ -145,6 +184,37 @@ const SQLITE_RULES: &[Rule] = &[
         sql: "SELECT 'agent ' || name || ': not JSON' FROM agent_instances \
               WHERE NOT (json_valid(descriptor) AND json_valid(permissions) \
               AND json_valid(tokens) AND json_valid(stats) AND json_valid(metadata))",
+    },
+    Rule {
+        text: "what approvals, questions and receipts hold is JSON",
+        sql: "SELECT 'approval ' || id || ': not JSON' FROM approvals WHERE NOT json_valid(details) \
+              UNION ALL SELECT 'question ' || id || ': not JSON' FROM questions \
+              WHERE NOT (json_valid(options) AND json_valid(coalesce(answer, '{}')) \
+              AND json_valid(coalesce(late_answer, '{}'))) \
+              UNION ALL SELECT 'receipt ' || id || ': not JSON' FROM receipts \
+              WHERE NOT json_valid(removed)",
+    },
+    Rule {
+        text: "times and numbers of messages, approvals, questions and receipts are such",
+        sql: "SELECT 'message ' || id || ': a time or a number is not one' FROM messages \
+              WHERE typeof(deliveries) <> 'integer' OR typeof(attempts) <> 'integer' \
+              OR julianday(sent_at) IS NULL \
+              OR (not_before IS NOT NULL AND julianday(not_before) IS NULL) \
+              OR (lease_expires_at IS NOT NULL AND julianday(lease_expires_at) IS NULL) \
+              OR (delivered_at IS NOT NULL AND julianday(delivered_at) IS NULL) \
+              OR (acked_at IS NOT NULL AND julianday(acked_at) IS NULL) \
+              OR (dead_at IS NOT NULL AND julianday(dead_at) IS NULL) \
+              UNION ALL SELECT 'approval ' || id || ': a time is not one' FROM approvals \
+              WHERE julianday(requested_at) IS NULL \
+              OR (resolved_at IS NOT NULL AND julianday(resolved_at) IS NULL) \
+              OR (carried_out_at IS NOT NULL AND julianday(carried_out_at) IS NULL) \
+              UNION ALL SELECT 'question ' || id || ': a time is not one' FROM questions \
+              WHERE julianday(asked_at) IS NULL \
+              OR (deadline_at IS NOT NULL AND julianday(deadline_at) IS NULL) \
+              OR (resolved_at IS NOT NULL AND julianday(resolved_at) IS NULL) \
+              UNION ALL SELECT 'receipt ' || id || ': a time is not one' FROM receipts \
+              WHERE julianday(started_at) IS NULL \
+              OR (finished_at IS NOT NULL AND julianday(finished_at) IS NULL)",
     },
     Rule {
         text: "payloads of events are JSON",

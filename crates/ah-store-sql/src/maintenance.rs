@@ -17,6 +17,9 @@ const COUNTED: &[(&str, &str)] = &[
     ("drafts", "drafts"),
     ("repos", "repos"),
     ("runs", "runs"),
+    ("messages", "messages"),
+    ("approvals", "approvals"),
+    ("questions", "questions"),
     ("kv", "kv"),
 ];
 

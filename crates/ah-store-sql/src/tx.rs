@@ -23,6 +23,39 @@ impl Dialect {
         }
     }
 
+    /// Ends a SELECT whose rows must not go before the transaction ends; they may change.
+    pub(crate) fn for_keeping(self) -> &'static str {
+        match self {
+            Self::Sqlite => "",
+            Self::Postgres => " FOR KEY SHARE",
+        }
+    }
+
+    /// Ends a SELECT whose rows must stay as they are until the transaction ends: who changes one is
+    /// waited for.
+    pub(crate) fn for_standing(self) -> &'static str {
+        match self {
+            Self::Sqlite => "",
+            Self::Postgres => " FOR SHARE",
+        }
+    }
+
+    /// Ends a SELECT whose row goes, so that nothing may refer to it any more.
+    pub(crate) fn for_removal(self) -> &'static str {
+        match self {
+            Self::Sqlite => "",
+            Self::Postgres => " FOR UPDATE",
+        }
+    }
+
+    /// Ends a SELECT that passes by what another transaction is about to change.
+    pub(crate) fn unless_taken(self) -> &'static str {
+        match self {
+            Self::Sqlite => "",
+            Self::Postgres => " FOR UPDATE SKIP LOCKED",
+        }
+    }
+
     /// Whether `column` contains the text `parameter`, in any ASCII case.
     pub(crate) fn contains(self, column: &str, parameter: &str) -> String {
         match self {

@@ -1,8 +1,8 @@
 //! Agents: identities that live through many sessions.
 
 use ah_model::{
-    Agent, AgentFilter, AgentId, AgentImport, AgentImported, AgentUpdate, Appended, Lifecycle,
-    NewAgent, NewEvent, Order, Origin, Page, PageRequest, Renewal, Session, SessionId,
+    Agent, AgentFilter, AgentId, AgentImport, AgentImported, AgentUpdate, Appended, Approval,
+    Lifecycle, NewAgent, NewEvent, Order, Origin, Page, PageRequest, Renewal, Session, SessionId,
 };
 use async_trait::async_trait;
 
@@ -45,6 +45,15 @@ pub trait Agents {
         id: AgentId,
         lifecycle: Lifecycle,
     ) -> Result<Agent, StoreError>;
+
+    /// Leaves a tombstone: the agent dies, its session ends, its pending approvals fail; everything
+    /// else is kept. A protected agent is a conflict; a destroyed one stays as it is.
+    async fn destroy_agent(&self, id: AgentId) -> Result<Agent, StoreError>;
+
+    /// Asks for the spawn of a destroyed agent with what it left; the answer is the approval to
+    /// decide. Asking again while it waits gets the same one. An agent that was not destroyed is a
+    /// conflict.
+    async fn revive_agent(&self, id: AgentId) -> Result<Approval, StoreError>;
 
     /// Begins the agent's next session and ends the one before: reset, compaction or fork. Returns
     /// the new session, which is the active one.

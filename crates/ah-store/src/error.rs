@@ -16,9 +16,13 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub enum Kind {
     Agent,
     AgentKind,
+    Approval,
     Draft,
     Executor,
     Key,
+    Message,
+    Question,
+    Receipt,
     Repo,
     Run,
     Session,
@@ -32,9 +36,13 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Self::Agent => "agent",
             Self::AgentKind => "agent kind",
+            Self::Approval => "approval",
             Self::Draft => "draft",
             Self::Executor => "executor",
             Self::Key => "key",
+            Self::Message => "message",
+            Self::Question => "question",
+            Self::Receipt => "receipt",
             Self::Repo => "repo",
             Self::Run => "run",
             Self::Session => "session",
@@ -60,6 +68,9 @@ impl fmt::Display for Feature {
         })
     }
 }
+
+/// What a refusal is called.
+const FORBIDDEN: &str = "not allowed";
 
 /// What went wrong, told by what the caller can do now.
 #[derive(Debug, thiserror::Error)]
@@ -110,8 +121,11 @@ pub enum StoreError {
     #[error("not signed in")]
     Unauthorized,
     /// Ask somebody who may.
-    #[error("not allowed")]
-    Forbidden,
+    #[error("not allowed{}", tail(reason.as_deref()))]
+    Forbidden {
+        /// Why, if it was said.
+        reason: Option<String>,
+    },
     /// Use a newer program: this one writes nothing there.
     #[error("{what} has schema version {found}, this program knows up to {supported}")]
     Newer {
@@ -214,6 +228,11 @@ impl Problem {
     }
 }
 
+/// A reason behind what it is for.
+fn tail(reason: Option<&str>) -> String {
+    reason.map_or_else(String::new, |reason| format!(": {reason}"))
+}
+
 /// The message of `error` followed by those of its causes.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -258,7 +277,9 @@ impl From<&StoreError> for Problem {
                 new("unreachable", "the server cannot be reached", 503)
             }
             StoreError::Unauthorized => new("unauthorized", "not signed in", 401),
-            StoreError::Forbidden => new("forbidden", "not allowed", 403),
+            StoreError::Forbidden { reason } => {
+                Self { reason: reason.clone(), ..new("forbidden", FORBIDDEN, 403) }
+            }
             StoreError::Newer { .. } => new("newer", "the store is newer than this program", 500),
             StoreError::Corrupt { .. } => new("corrupt", "the store is damaged", 500),
             StoreError::Backend { .. } => new("backend", "the machine refused", 500),
@@ -271,6 +292,11 @@ impl From<Problem> for StoreError {
         let Problem { code, detail, kind, id, field, reason, feature, retry_after_ms, .. } =
             problem;
         let id = id.unwrap_or_default();
+        if code == "forbidden" {
+            // Most refusals say why in their detail alone.
+            let said = Some(detail).filter(|text| !text.is_empty() && text != FORBIDDEN);
+            return Self::Forbidden { reason: reason.or(said) };
+        }
         let reason = reason.unwrap_or_default();
         match (code.as_str(), kind, feature) {
             ("not-found", Some(kind), _) => Self::NotFound { kind, id },
@@ -281,7 +307,6 @@ impl From<Problem> for StoreError {
                 Self::Busy { retry_after: Duration::from_millis(retry_after_ms.unwrap_or(0)) }
             }
             ("unauthorized", _, _) => Self::Unauthorized,
-            ("forbidden", _, _) => Self::Forbidden,
             ("corrupt", _, _) => Self::corrupt("the remote store", detail),
             _ => Self::backend("do that remotely", detail),
         }
@@ -301,11 +326,21 @@ mod tests {
             StoreError::Unsupported { feature: Feature::Workspaces },
             StoreError::Busy { retry_after: Duration::from_millis(250) },
             StoreError::Unauthorized,
-            StoreError::Forbidden,
+            StoreError::Forbidden { reason: None },
+            StoreError::Forbidden { reason: Some("the token is for the agent alice".to_owned()) },
         ] {
             let json = serde_json::to_string(&Problem::from(&error)).unwrap();
             let back = StoreError::from(serde_json::from_str::<Problem>(&json).unwrap());
             assert_eq!(format!("{error:?}"), format!("{back:?}"));
         }
+    }
+
+    #[test]
+    fn a_refusal_keeps_its_reason_also_when_only_the_detail_has_it() {
+        let problem = Problem::new("forbidden", "not allowed", 403, "this needs the role admin");
+        let error = StoreError::from(problem);
+        assert_eq!(error.to_string(), "not allowed: this needs the role admin");
+        let bare = StoreError::from(Problem::from(&StoreError::Forbidden { reason: None }));
+        assert_eq!(bare.to_string(), "not allowed");
     }
 }

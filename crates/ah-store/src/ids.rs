@@ -2,7 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use ah_model::{AgentId, BatchId, DraftId, RunId, SessionId, Timestamp, TokenId};
+use ah_model::{
+    AgentId, ApprovalId, BatchId, DraftId, MessageId, QuestionId, ReceiptId, RunId, SessionId,
+    Timestamp, TokenId,
+};
 
 use crate::StoreError;
 
@@ -72,6 +75,26 @@ impl Ids {
     /// A fresh token id.
     pub fn token(&self, now: Timestamp) -> Result<TokenId, StoreError> {
         self.mint(now).map(|(ms, random)| TokenId::mint(ms, random))
+    }
+
+    /// A fresh message id.
+    pub fn message(&self, now: Timestamp) -> Result<MessageId, StoreError> {
+        self.mint(now).map(|(ms, random)| MessageId::mint(ms, random))
+    }
+
+    /// A fresh approval id.
+    pub fn approval(&self, now: Timestamp) -> Result<ApprovalId, StoreError> {
+        self.mint(now).map(|(ms, random)| ApprovalId::mint(ms, random))
+    }
+
+    /// A fresh question id.
+    pub fn question(&self, now: Timestamp) -> Result<QuestionId, StoreError> {
+        self.mint(now).map(|(ms, random)| QuestionId::mint(ms, random))
+    }
+
+    /// A fresh receipt id.
+    pub fn receipt(&self, now: Timestamp) -> Result<ReceiptId, StoreError> {
+        self.mint(now).map(|(ms, random)| ReceiptId::mint(ms, random))
     }
 
     /// Time and randomness of the next id. The first 12 random bits of a UUIDv7 count up within a

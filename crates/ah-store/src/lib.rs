@@ -7,6 +7,7 @@
 
 mod agent;
 mod agent_kind;
+mod approval;
 mod block_on;
 mod capabilities;
 mod clock;
@@ -17,10 +18,14 @@ mod event;
 mod executor;
 mod export;
 mod feed;
+mod hive;
 mod ids;
 mod kv;
+mod message;
+mod question;
 mod repo;
 mod restore;
+mod retention;
 mod run;
 mod runtime;
 mod session;
@@ -30,6 +35,7 @@ mod workspace;
 
 pub use agent::Agents;
 pub use agent_kind::AgentKinds;
+pub use approval::Approvals;
 pub use block_on::block_on;
 pub use capabilities::Capabilities;
 pub use clock::{Clock, SystemClock};
@@ -40,10 +46,14 @@ pub use event::{EventWatch, Events};
 pub use executor::Executors;
 pub use export::{ImportReport, check_export, export_session, import_session};
 pub use feed::{Feed, FeedWatch};
+pub use hive::Hive;
 pub use ids::{IdSource, Ids, SystemIds};
 pub use kv::KeyValues;
+pub use message::Messages;
+pub use question::Questions;
 pub use repo::Repos;
 pub use restore::{Roster, load_agents, restore_agent};
+pub use retention::Retention;
 pub use run::Runs;
 pub use runtime::Runtimes;
 pub use session::{SessionFork, Sessions};
@@ -57,12 +67,17 @@ use ah_model::RequestKey;
 pub trait Store:
     AgentKinds
     + Agents
+    + Approvals
     + Drafts
     + Events
     + Executors
     + Feed
+    + Hive
     + KeyValues
+    + Messages
+    + Questions
     + Repos
+    + Retention
     + Runs
     + Runtimes
     + Sessions

@@ -8,6 +8,7 @@
 mod append;
 mod figure;
 mod import;
+mod sweep;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -29,7 +30,8 @@ fn main() {
     let json = arguments.iter().any(|argument| argument == "--json");
     let names: Vec<&String> = arguments.iter().filter(|name| !name.starts_with("--")).collect();
     let wanted = |name: &str| names.is_empty() || names.iter().any(|n| name.contains(n.as_str()));
-    let benches: [(&str, Bench); 2] = [("process", append::measure), ("import", import::measure)];
+    let benches: [(&str, Bench); 3] =
+        [("process", append::measure), ("import", import::measure), ("sweep", sweep::measure)];
     for (_, bench) in benches.iter().filter(|(name, _)| wanted(name)) {
         bench().iter().for_each(|figure| figure.print(json));
     }

@@ -37,7 +37,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
         RestOptions { token: Some(token.to_owned()), ..app.rest_options(&server, Trust::Own)? };
     match RestStore::connect(options) {
         // An agent's token may not ask what the server can do; that it is known is enough.
-        Ok(_) | Err(StoreError::Forbidden) => {}
+        Ok(_) | Err(StoreError::Forbidden { .. }) => {}
         Err(error) => return Err(error.into()),
     }
     let kept = keep(&app.environment, &server, token)?;

@@ -1,9 +1,11 @@
 //! The verbs: a folder per noun, a file per verb, one flat match each.
 
 mod agent;
+mod approval;
 mod completions;
 mod config;
 mod db;
+mod demo;
 mod draft;
 mod executor;
 mod import;
@@ -11,9 +13,15 @@ mod kv;
 mod login;
 mod logout;
 mod man;
+mod mcp;
+mod message;
 mod paging;
+mod party;
 mod progress;
+mod question;
 mod repo;
+mod residents;
+mod retention;
 mod run;
 mod serving;
 mod session;
@@ -22,6 +30,7 @@ mod task;
 mod token;
 mod up;
 mod upgrade;
+mod waiting;
 mod workspace;
 
 use clap::Subcommand;
@@ -42,6 +51,15 @@ pub(crate) enum Command {
     /// Agents: named identities that live through many sessions
     #[command(subcommand)]
     Agent(Lazy<agent::Command>),
+    /// Messages: mail between agents and you, the operator
+    #[command(subcommand)]
+    Message(Lazy<message::Command>),
+    /// Approvals: decisions that only you, the operator, may take
+    #[command(subcommand)]
+    Approval(Lazy<approval::Command>),
+    /// Questions: asked of you or of an agent, with a deadline
+    #[command(subcommand)]
+    Question(Lazy<question::Command>),
     /// Tasks: what you asked agents to do
     #[command(subcommand)]
     Task(Lazy<task::Command>),
@@ -66,6 +84,8 @@ pub(crate) enum Command {
     /// Bring in what other programs left
     #[command(subcommand)]
     Import(Lazy<import::Command>),
+    /// Speak the Model Context Protocol on standard input and output, for an agent or for you
+    Mcp(Lazy<mcp::Args>),
     /// Tokens: who may do what over the network
     #[command(subcommand)]
     Token(Lazy<token::Command>),
@@ -79,6 +99,9 @@ pub(crate) enum Command {
     /// The database file: check, back up, restore
     #[command(subcommand)]
     Db(Lazy<db::Command>),
+    /// Retention: what is removed when, and the receipts of it
+    #[command(subcommand)]
+    Retention(Lazy<retention::Command>),
     /// Bring the database to this version's schema
     Upgrade(Lazy<upgrade::Args>),
     /// Print a completion script for a shell
@@ -93,6 +116,9 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
         Command::Status(args) => status::run(app, &args),
         Command::Session(Lazy(command)) => session::run(app, command),
         Command::Agent(Lazy(command)) => agent::run(app, command),
+        Command::Message(Lazy(command)) => message::run(app, command),
+        Command::Approval(Lazy(command)) => approval::run(app, command),
+        Command::Question(Lazy(command)) => question::run(app, command),
         Command::Task(Lazy(command)) => task::run(app, command),
         Command::Draft(Lazy(command)) => draft::run(app, command),
         Command::Run(Lazy(command)) => run::run(app, command),
@@ -101,11 +127,13 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
         Command::Workspace(Lazy(command)) => workspace::run(app, command),
         Command::Kv(Lazy(command)) => kv::run(app, command),
         Command::Import(Lazy(command)) => import::run(app, command),
+        Command::Mcp(args) => mcp::run(app, &args),
         Command::Token(Lazy(command)) => token::run(app, command),
         Command::Login(args) => login::run(app, &args),
         Command::Logout(args) => logout::run(app, &args),
         Command::Config(Lazy(command)) => config::run(app, command),
         Command::Db(Lazy(command)) => db::run(app, command),
+        Command::Retention(Lazy(command)) => retention::run(app, command),
         Command::Upgrade(args) => upgrade::run(app, &args),
         Command::Completions(args) => completions::run(app, &args),
         Command::Man(args) => man::run(app, &args),

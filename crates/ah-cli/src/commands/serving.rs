@@ -1,17 +1,20 @@
 //! Serving a database to other programs: what `ah up` and `ah agent access-point` have in common.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{SyncSender, sync_channel};
 
+use ah_hive::resident::Supervised;
 use ah_server::{
-    AuthMode, LogLine, LogSink, ServerOptions, ServerState, Tls, Transport, check_bind,
-    serve_until_signal,
+    AuthMode, JobLine, JobSink, LogLine, LogSink, ServerOptions, ServerState, Tls, Transport,
+    check_bind, serve_until_signal,
 };
+use ah_store::Store;
 use serde_json::json;
 
+use super::{demo, residents};
 use crate::app::App;
 use crate::config::LogLevel;
 use crate::error::{CommandError, Exit};
@@ -30,12 +33,27 @@ pub(crate) struct Serving {
     pub(crate) tls: Option<(PathBuf, PathBuf)>,
     /// Where the coordinator's interface is at `/`.
     pub(crate) coordinator: Option<SocketAddr>,
+    /// Whether loops of resident agents run here.
+    pub(crate) residents: Residents,
+}
+
+/// Whether loops of resident agents run beside the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Residents {
+    /// They run elsewhere, if anywhere.
+    Elsewhere,
+    /// They run here.
+    Kept,
+    /// They run here, those of the demo among them.
+    Demo,
 }
 
 impl Serving {
     /// The programs of this machine, with the token that is in the owner's file.
     pub(crate) fn of_this_machine(bind: SocketAddr) -> Self {
-        Self { bind, auth: AuthMode::Tokens, insecure: false, tls: None, coordinator: None }
+        let residents = Residents::Kept;
+        let (auth, tls, coordinator) = (AuthMode::Tokens, None, None);
+        Self { bind, auth, insecure: false, tls, coordinator, residents }
     }
 
     fn transport(&self) -> Transport {
@@ -51,20 +69,34 @@ impl Serving {
             .map_err(|reason| CommandError::new(Exit::NotAllowed, reason).hint(ON_THIS_MACHINE))?;
         let tls = self.tls.as_ref().map(|(chain, key)| Tls::from_files(chain, key)).transpose();
         let tls = tls.map_err(|error| CommandError::new(Exit::Configuration, error.to_string()))?;
-        let log = log(app.output.level)?;
-        Ok(ServerOptions { auth: self.auth, exposure, tls, log, ..ServerOptions::default() })
+        let level = app.output.level;
+        let lines = lines(level)?;
+        Ok(ServerOptions {
+            auth: self.auth,
+            exposure,
+            tls,
+            log: lines.clone().map(|lines| requests(lines, level)),
+            jobs: lines.map(jobs),
+            homes: app.homes()?,
+            sockets: Some(app.environment.runtime_dir()?),
+            retention: app.config()?.retention(),
+            ..ServerOptions::default()
+        })
     }
 }
 
 /// Serves until the process is asked to end.
 pub(crate) fn serve(app: &App, serving: &Serving) -> Result<(), CommandError> {
     let options = serving.options(app)?;
-    let store = app.served_store()?;
+    let scheme = if options.tls.is_some() { "https" } else { "http" };
+    let store: Arc<dyn Store> = Arc::new(app.served_store()?);
+    let state = ServerState::with_options(Arc::clone(&store), options);
+    // First of all: a second server of this home has no business here.
+    state.take_sockets().map_err(occupied)?;
     let token = match serving.auth {
         AuthMode::Open => None,
-        AuthMode::Tokens => Some(secret::ensure_admin_token(app, &store)?),
+        AuthMode::Tokens => Some(secret::ensure_admin_token(app, store.as_ref())?),
     };
-    let scheme = if options.tls.is_some() { "https" } else { "http" };
     let url = |listener: &TcpListener| {
         listener.local_addr().map(|address| format!("{scheme}://{address}")).map_err(broken)
     };
@@ -90,8 +122,28 @@ pub(crate) fn serve(app: &App, serving: &Serving) -> Result<(), CommandError> {
         )
     })?;
     raise_descriptors();
-    let state = ServerState::with_options(Arc::new(store), options);
-    serve_until_signal(listener, coordinator, state).map_err(broken)
+    let residents = keep_residents(app, serving.residents, &store)?;
+    let served = serve_until_signal(listener, coordinator, state).map_err(broken);
+    if let Some(residents) = residents {
+        residents.end();
+    }
+    served
+}
+
+/// Runs the loops of resident agents until the process is asked to end.
+fn keep_residents(
+    app: &App,
+    kept: Residents,
+    store: &Arc<dyn Store>,
+) -> Result<Option<Supervised>, CommandError> {
+    match kept {
+        Residents::Elsewhere => return Ok(None),
+        Residents::Kept => {}
+        Residents::Demo => demo::prepare(app, &residents::host(app, Arc::clone(store))?)?,
+    }
+    let supervised = residents::supervise(app, Arc::clone(store))?;
+    residents::stops(supervised.stop())?;
+    Ok(Some(supervised))
 }
 
 /// Many clients need many descriptors: as many as the system allows without asking.
@@ -106,14 +158,11 @@ fn raise_descriptors() {
 #[cfg(not(unix))]
 fn raise_descriptors() {}
 
-/// Where lines about requests go: to stderr, all of them for who looks for a cause, else those
-/// that the server could not answer.
-fn log(level: LogLevel) -> Result<Option<LogSink>, CommandError> {
-    let least = match level {
-        LogLevel::Error => return Ok(None),
-        LogLevel::Info => 500,
-        LogLevel::Debug => 0,
-    };
+/// Writes lines to stderr, one after another; nothing when only errors are wanted.
+fn lines(level: LogLevel) -> Result<Option<SyncSender<String>>, CommandError> {
+    if level == LogLevel::Error {
+        return Ok(None);
+    }
     let (send, lines) = sync_channel::<String>(LINES_WAITING_MAX);
     let write = move || {
         for line in lines {
@@ -122,11 +171,29 @@ fn log(level: LogLevel) -> Result<Option<LogSink>, CommandError> {
         }
     };
     std::thread::Builder::new().name("ah-log".to_owned()).spawn(write).map_err(broken)?;
-    Ok(Some(Arc::new(move |line: &LogLine<'_>| {
+    Ok(Some(send))
+}
+
+/// Lines about requests: all of them for who looks for a cause, else those that the server could not
+/// answer.
+fn requests(lines: SyncSender<String>, level: LogLevel) -> LogSink {
+    let least = if level == LogLevel::Debug { 0 } else { 500 };
+    Arc::new(move |line: &LogLine<'_>| {
         if line.status >= least {
-            let _ = send.try_send(line.to_string());
+            let _ = lines.try_send(line.to_string());
         }
-    })))
+    })
+}
+
+/// Lines about what the server does by itself.
+fn jobs(lines: SyncSender<String>) -> JobSink {
+    Arc::new(move |line: &JobLine<'_>| {
+        let is_news =
+            !matches!(line, JobLine::Removed { receipt, .. } if receipt.removed.is_empty());
+        if is_news {
+            let _ = lines.try_send(line.to_string());
+        }
+    })
 }
 
 const ON_THIS_MACHINE: &str = "serve this machine only: `--bind 127.0.0.1:4747`";
@@ -139,6 +206,18 @@ fn listen(bind: SocketAddr) -> Result<TcpListener, CommandError> {
             ))
             .hint("port 0 takes any that is free")
     })
+}
+
+/// The directory of the sockets cannot be had.
+fn occupied(error: std::io::Error) -> CommandError {
+    let message = format!("cannot serve: {error}");
+    match error.kind() {
+        ErrorKind::AddrInUse => CommandError::new(Exit::Conflict, message)
+            .hint("one server has a home at a time: use the one that is up, or end it first")
+            .hint("AH_HOME names another home"),
+        ErrorKind::PermissionDenied => CommandError::new(Exit::NotAllowed, message),
+        _ => CommandError::new(Exit::Failed, message),
+    }
 }
 
 fn broken(error: std::io::Error) -> CommandError {

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use super::serving::{Serving, serve};
+use super::serving::{Residents, Serving, serve};
 use crate::app::App;
 use crate::error::CommandError;
 
@@ -14,9 +14,13 @@ pub(crate) struct Args {
     /// Listen on this port of this machine; 0 takes any that is free
     #[arg(long, value_name = "PORT", default_value_t = PORT)]
     port: u16,
+    /// Make three agents that follow scripts, if they are missing, and watch them at work
+    #[arg(long)]
+    demo: bool,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), args.port);
-    serve(app, &Serving::of_this_machine(bind))
+    let residents = if args.demo { Residents::Demo } else { Residents::Kept };
+    serve(app, &Serving { residents, ..Serving::of_this_machine(bind) })
 }

@@ -122,10 +122,10 @@ fn dotted(section: &str, name: &str) -> String {
 }
 
 /// The offending value as written, or only its type: a text may be a secret in the wrong place.
-/// Of a list of servers the expectation itself says what is wrong.
+/// Of a list of tables the expectation itself says what is wrong.
 fn found(kind: Kind, item: &Item) -> Option<String> {
     match (kind, item) {
-        (Kind::Servers, _) => None,
+        (Kind::Servers | Kind::Programs, _) => None,
         (Kind::Choice(_) | Kind::Agent, Item::Value(toml_edit::Value::String(text))) => {
             Some(format!("{:?}", text.value()))
         }

@@ -11,6 +11,7 @@ mod error;
 mod explain;
 mod file;
 mod origin;
+mod program;
 #[cfg(test)]
 mod reference;
 mod schema;
@@ -171,7 +172,8 @@ impl Config {
             | Value::Text(_)
             | Value::Integer(_)
             | Value::Boolean(_)
-            | Value::Servers(_) => None,
+            | Value::Servers(_)
+            | Value::Programs(_) => None,
         }
     }
 }

@@ -58,6 +58,20 @@ url = \"https://harbor.example\"
 Project files come with a clone, so they cannot decide where your sessions are sent: they may choose
 a server by name, but neither define servers nor give a URL.
 
+## Programs
+
+What is run once per turn of a resident agent (`ah agent run`, `ah up`), by its agent kind. Those of
+`claude-code` and `codex` are known; a table of their kind replaces them.
+
+```toml
+[[program]]
+kind = \"mine\"
+command = [\"my-agent\", \"--as\", \"{agent}\"]   # also {session}, {message}, {model}, {home}
+model-args = [\"--model\", \"{model}\"]            # more arguments where the agent has a model
+input = \"text\"        # what it reads on stdin: text, or one json object
+output = \"text\"       # what it writes on stdout: text, or json-lines
+```
+
 ## Other variables
 
 ";
@@ -97,8 +111,9 @@ fn kind(kind: Kind) -> String {
         Kind::Choice(words) => format!("`{}`", words.join("`, `")),
         Kind::Agent => "`NAME` or `NAME@VERSION`".to_owned(),
         Kind::Integer { max } => format!("whole number, at most {max}"),
+        Kind::Keep => "span like `30d`, or `forever`".to_owned(),
         Kind::Boolean => "`true` or `false`".to_owned(),
         Kind::Texts => "list of texts".to_owned(),
-        Kind::Servers => "list of tables".to_owned(),
+        Kind::Servers | Kind::Programs => "list of tables".to_owned(),
     }
 }

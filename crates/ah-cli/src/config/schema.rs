@@ -5,10 +5,13 @@
 use std::borrow::Cow;
 
 use super::value::Value;
-use crate::environment::{AH_HOME, AH_SYSTEM_CONFIG};
+use crate::environment::{AH_EVENTS_DB, AH_HOME, AH_SYSTEM_CONFIG};
 
 /// Longest wait for another writer that a setting may ask for: ten minutes.
 const BUSY_TIMEOUT_MS_MAX: i64 = 600_000;
+
+/// Most live events of an agent that a setting may ask to keep.
+const LIVE_EVENTS_MAX: i64 = 10_000_000;
 
 /// One setting.
 #[derive(Debug)]
@@ -36,12 +39,16 @@ pub(crate) enum Kind {
     Agent,
     /// A whole number from zero to this one.
     Integer { max: i64 },
+    /// How long something is kept: a span like `30d`, or `forever`.
+    Keep,
     /// `true` or `false`.
     Boolean,
     /// An array of texts.
     Texts,
     /// `[[server]]` tables with `name` and `url`.
     Servers,
+    /// `[[program]]` tables with `kind` and `command`.
+    Programs,
 }
 
 /// Which layers may set a key.
@@ -56,7 +63,7 @@ pub(crate) enum Scope {
 }
 
 /// The settings, in the order they are documented.
-pub(crate) static KEYS: [Key; 12] = [
+pub(crate) static KEYS: [Key; 18] = [
     Key {
         path: "remote-server",
         kind: Kind::Text,
@@ -70,6 +77,14 @@ pub(crate) static KEYS: [Key; 12] = [
         default: None,
         scope: Scope::Anywhere,
         doc: "Names for servers: `[[server]]` tables with `name` and `url`.",
+    },
+    Key {
+        path: "program",
+        kind: Kind::Programs,
+        default: None,
+        scope: Scope::NotProject,
+        doc: "What is run for turns of resident agents: `[[program]]` tables with `kind` and \
+              `command`.",
     },
     Key {
         path: "repo.default-agent",
@@ -106,6 +121,41 @@ pub(crate) static KEYS: [Key; 12] = [
         default: Some(Value::Integer(10_000)),
         scope: Scope::Anywhere,
         doc: "How long to wait for another process that writes to the local database.",
+    },
+    Key {
+        path: "retention.messages",
+        kind: Kind::Keep,
+        default: text("30d"),
+        scope: Scope::NotProject,
+        doc: "How long acknowledged messages are kept; others always are.",
+    },
+    Key {
+        path: "retention.sessions",
+        kind: Kind::Keep,
+        default: text("forever"),
+        scope: Scope::NotProject,
+        doc: "How long sessions that ended are kept with their events; pinned ones always are.",
+    },
+    Key {
+        path: "retention.changes",
+        kind: Kind::Keep,
+        default: text("30d"),
+        scope: Scope::NotProject,
+        doc: "How long the feed's notes of changes are kept.",
+    },
+    Key {
+        path: "retention.live-events",
+        kind: Kind::Keep,
+        default: text("7d"),
+        scope: Scope::NotProject,
+        doc: "How long live events of agents are kept.",
+    },
+    Key {
+        path: "retention.live-events-newest",
+        kind: Kind::Integer { max: LIVE_EVENTS_MAX },
+        default: Some(Value::Integer(2_000)),
+        scope: Scope::NotProject,
+        doc: "How many of an agent's live events are kept at most, the newest.",
     },
     Key {
         path: "tls.ca-file",
@@ -146,8 +196,9 @@ pub(crate) static KEYS: [Key; 12] = [
 ];
 
 /// Variables of ours that are not settings, with their meaning.
-pub(crate) const OTHER_VARIABLES: [(&str, &str); 3] = [
+pub(crate) const OTHER_VARIABLES: [(&str, &str); 4] = [
     (AH_HOME, "Directory of `state.db` and of the user's `config.toml`."),
+    (AH_EVENTS_DB, "File for the live events of `ah agent run`, instead of the agent's own."),
     (AH_SYSTEM_CONFIG, "File to read as the system file; for packagers and tests."),
     ("NO_COLOR", "No colour when set to anything, as with `--no-color`."),
 ];
@@ -156,8 +207,13 @@ impl Key {
     /// The variable that sets this key; lists have none.
     pub(crate) fn variable(&self) -> Option<String> {
         match self.kind {
-            Kind::Texts | Kind::Servers => None,
-            Kind::Text | Kind::Choice(_) | Kind::Agent | Kind::Integer { .. } | Kind::Boolean => {
+            Kind::Texts | Kind::Servers | Kind::Programs => None,
+            Kind::Text
+            | Kind::Choice(_)
+            | Kind::Agent
+            | Kind::Integer { .. }
+            | Kind::Keep
+            | Kind::Boolean => {
                 let name = self.path.to_ascii_uppercase().replace(['.', '-'], "_");
                 Some(format!("AH_{name}"))
             }

@@ -5,10 +5,16 @@
 
 use std::time::Duration;
 
+use ah_hive::resident::Programs;
+use ah_hive::{HostRules, LiveRules};
+use ah_model::RetentionRules;
+
 use super::error::ConfigError;
 use super::origin::{Layer, Place};
-use super::value::{Server, Value};
+use super::program::KindProgram;
+use super::value::{FOREVER, Server, Value};
 use super::{Config, Setting, schema};
+use crate::when;
 
 /// What an acknowledged append survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +57,11 @@ impl Config {
             Value::Text(text) if text.is_empty() => Ok(None),
             Value::Text(text) if text.contains("://") => Ok(Some(text)),
             Value::Text(name) => self.server_url(name, &setting).map(Some),
-            Value::Integer(_) | Value::Boolean(_) | Value::Texts(_) | Value::Servers(_) => Ok(None),
+            Value::Integer(_)
+            | Value::Boolean(_)
+            | Value::Texts(_)
+            | Value::Servers(_)
+            | Value::Programs(_) => Ok(None),
         }
     }
 
@@ -77,6 +87,16 @@ impl Config {
         }
     }
 
+    /// What is run for turns of resident agents.
+    pub(crate) fn programs(&self) -> Programs {
+        let set = match self.named("program").map(|setting| setting.value) {
+            Some(Value::Programs(programs)) => programs.as_slice(),
+            Some(_) | None => &[],
+        };
+        let add = |all: Programs, one: &KindProgram| all.with(&one.kind, one.program.clone());
+        set.iter().fold(Programs::default(), add)
+    }
+
     /// Agent kind used when none is given.
     pub(crate) fn default_agent(&self) -> &str {
         self.text("repo.default-agent").unwrap_or("claude-code")
@@ -97,16 +117,41 @@ impl Config {
 
     /// How long to wait for another writer.
     pub(crate) fn busy_timeout(&self) -> Duration {
-        let ms = match self.named("store.busy-timeout-ms").map(|setting| setting.value) {
-            Some(Value::Integer(ms)) => u64::try_from(*ms).unwrap_or(0),
+        Duration::from_millis(self.integer("store.busy-timeout-ms"))
+    }
+
+    /// A whole number; all of them have a default.
+    fn integer(&self, path: &str) -> u64 {
+        match self.named(path).map(|setting| setting.value) {
+            Some(Value::Integer(number)) => u64::try_from(*number).unwrap_or(0),
             Some(_) | None => 0,
-        };
-        Duration::from_millis(ms)
+        }
     }
 
     /// Authorities to trust for https servers, besides the public ones.
     pub(crate) fn ca_file(&self) -> Option<&str> {
         self.text("tls.ca-file")
+    }
+
+    /// How long things are kept.
+    pub(crate) fn retention(&self) -> HostRules {
+        let newest = self.integer("retention.live-events-newest");
+        HostRules {
+            store: RetentionRules {
+                messages_ms: self.keep("retention.messages"),
+                sessions_ms: self.keep("retention.sessions"),
+                changes_ms: self.keep("retention.changes"),
+            },
+            live: LiveRules {
+                max_age_ms: self.keep("retention.live-events"),
+                newest: Some(newest),
+            },
+        }
+    }
+
+    /// The milliseconds of a span; nothing for ever.
+    fn keep(&self, path: &str) -> Option<u64> {
+        self.text(path).filter(|text| *text != FOREVER).and_then(|text| when::span(text).ok())
     }
 
     /// When to colour output.
@@ -141,7 +186,11 @@ impl Config {
     fn text(&self, path: &str) -> Option<&str> {
         match self.named(path)?.value {
             Value::Text(text) => Some(text.as_ref()).filter(|text| !text.is_empty()),
-            Value::Integer(_) | Value::Boolean(_) | Value::Texts(_) | Value::Servers(_) => None,
+            Value::Integer(_)
+            | Value::Boolean(_)
+            | Value::Texts(_)
+            | Value::Servers(_)
+            | Value::Programs(_) => None,
         }
     }
 

@@ -11,7 +11,11 @@ use ah_model::AgentKindRef;
 use serde::{Serialize, Serializer};
 use toml_edit::{Item, TableLike};
 
+use super::program::{KindProgram, programs};
 use super::schema::Kind;
+
+/// Nothing is removed.
+pub(super) const FOREVER: &str = "forever";
 
 /// A setting's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +30,8 @@ pub(crate) enum Value {
     Texts(Vec<String>),
     /// Named servers.
     Servers(Vec<Server>),
+    /// Programs of agent kinds.
+    Programs(Vec<KindProgram>),
 }
 
 /// A name for a server.
@@ -61,9 +67,11 @@ impl Value {
             Kind::Choice(words) => choice(words, text),
             Kind::Agent => agent_kind(text),
             Kind::Integer { max } => integer(max, text.trim().parse().ok()),
+            Kind::Keep => keep(text),
             Kind::Boolean => boolean(text),
             Kind::Texts => Ok(Self::Texts(split(text))),
             Kind::Servers => Err("edited in the file, as [[server]] tables".to_owned()),
+            Kind::Programs => Err("edited in the file, as [[program]] tables".to_owned()),
         }
     }
 
@@ -71,23 +79,26 @@ impl Value {
     pub(super) fn from_toml(kind: Kind, item: &Item) -> Result<Self, Mismatch> {
         let text = || item.as_str().ok_or("text");
         let value = match kind {
-            Kind::Text | Kind::Choice(_) | Kind::Agent => Self::from_text(kind, text()?)?,
+            Kind::Text | Kind::Choice(_) | Kind::Agent | Kind::Keep => {
+                Self::from_text(kind, text()?)?
+            }
             Kind::Integer { max } => integer(max, item.as_integer())?,
             Kind::Boolean => Self::Boolean(item.as_bool().ok_or("true or false")?),
             Kind::Texts => Self::Texts(texts(item).ok_or("an array of texts")?),
             Kind::Servers => Self::Servers(servers(item)?),
+            Kind::Programs => Self::Programs(programs(item)?),
         };
         Ok(value)
     }
 
-    /// This value as TOML; lists of servers are only ever written by hand.
+    /// This value as TOML; lists of tables are only ever written by hand.
     pub(super) fn to_toml(&self) -> Option<toml_edit::Value> {
         match self {
             Self::Text(text) => Some(text.as_ref().into()),
             Self::Integer(number) => Some((*number).into()),
             Self::Boolean(flag) => Some((*flag).into()),
             Self::Texts(texts) => Some(toml_edit::Value::Array(texts.iter().collect())),
-            Self::Servers(_) => None,
+            Self::Servers(_) | Self::Programs(_) => None,
         }
     }
 }
@@ -103,6 +114,12 @@ impl fmt::Display for Value {
                 let shown: Vec<_> = servers.iter().map(Server::to_string).collect();
                 f.write_str(&shown.join(", "))
             }
+            Self::Programs(programs) => {
+                let shown = programs
+                    .iter()
+                    .map(|one| format!("{} = {}", one.kind, one.program.command.join(" ")));
+                f.write_str(&shown.collect::<Vec<_>>().join(", "))
+            }
         }
     }
 }
@@ -115,6 +132,7 @@ impl Serialize for Value {
             Self::Boolean(flag) => serializer.serialize_bool(*flag),
             Self::Texts(texts) => texts.serialize(serializer),
             Self::Servers(servers) => servers.serialize(serializer),
+            Self::Programs(programs) => programs.serialize(serializer),
         }
     }
 }
@@ -137,6 +155,13 @@ fn choice(words: &'static [&'static str], text: &str) -> Result<Value, String> {
         Some(word) => Ok(Value::Text(Cow::Borrowed(word))),
         None => Err(format!("one of {}", words.join(", "))),
     }
+}
+
+fn keep(text: &str) -> Result<Value, String> {
+    if text == FOREVER || crate::when::span(text).is_ok() {
+        return Ok(Value::Text(Cow::Owned(text.to_owned())));
+    }
+    Err(format!("a span like 12h or 30d, or {FOREVER}"))
 }
 
 fn agent_kind(text: &str) -> Result<Value, String> {
@@ -165,13 +190,13 @@ fn split(text: &str) -> Vec<String> {
     parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
-fn texts(item: &Item) -> Option<Vec<String>> {
+pub(super) fn texts(item: &Item) -> Option<Vec<String>> {
     let texts = item.as_array()?.iter().map(|value| value.as_str().map(str::to_owned));
     texts.collect()
 }
 
 fn servers(item: &Item) -> Result<Vec<Server>, Mismatch> {
-    let tables = server_tables(item).ok_or("a list of [[server]] tables")?;
+    let tables = tables(item).ok_or("a list of [[server]] tables")?;
     let mut servers: Vec<Server> = Vec::with_capacity(tables.len());
     for (span, table) in tables {
         let read = server(table).and_then(|server| {
@@ -189,10 +214,10 @@ fn servers(item: &Item) -> Result<Vec<Server>, Mismatch> {
     Ok(servers)
 }
 
-type Spanned<'a> = (Option<Range<usize>>, &'a dyn TableLike);
+pub(super) type Spanned<'a> = (Option<Range<usize>>, &'a dyn TableLike);
 
-/// Both ways to write them: `[[server]]` headers and an array of inline tables.
-fn server_tables(item: &Item) -> Option<Vec<Spanned<'_>>> {
+/// Both ways to write a list of tables: `[[server]]` headers and an array of inline tables.
+pub(super) fn tables(item: &Item) -> Option<Vec<Spanned<'_>>> {
     if let Some(tables) = item.as_array_of_tables() {
         let spanned = tables.iter().map(|table| (table.span(), table as &dyn TableLike));
         return Some(spanned.collect());

@@ -18,6 +18,7 @@ fn agent(name: &str, changed: Value) -> Value {
             "inputTokens": 0, "outputTokens": 0, "cacheReadTokens": 0, "cacheWriteTokens": 0,
             "reasoningTokens": 0,
         },
+        "protected": false, "destroyedAt": null,
         "revision": 1, "createdAt": "TIME", "updatedAt": "TIME",
     });
     for (name, value) in changed.as_object().unwrap() {

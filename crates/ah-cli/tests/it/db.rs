@@ -55,7 +55,8 @@ fn stats_count_bytes_and_rows() {
         "path": "DIR/state/state.db", "schemaVersion": ah_store_sql::SCHEMA_VERSION,
         "bytes": null, "walBytes": null, "freeBytes": null,
         "rows": {
-            "agents": 0, "sessions": 1, "tasks": 0, "events": 2, "drafts": 0, "repos": 1, "runs": 0, "kv": 0,
+            "agents": 0, "sessions": 1, "tasks": 0, "events": 2, "drafts": 0, "repos": 1, "runs": 0,
+            "messages": 0, "approvals": 0, "questions": 0, "kv": 0,
         },
     });
     assert_eq!(stats, expected);

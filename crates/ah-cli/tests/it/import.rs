@@ -175,8 +175,8 @@ fn an_agent_that_cannot_be_taken_is_named_and_the_others_are_taken() {
 #[test]
 fn what_is_no_daycare_is_refused_with_the_next_command() {
     let home = Home::new();
-    let hint = "name what is there: `ah import daycare DIR`, `ah import daycare-db FILE` or \
-        `ah import coordinator FILE`";
+    let hint = "name what is there: `ah import daycare DIR`, `ah import daycare-db FILE`, \
+        `ah import coordinator FILE` or `ah import hyperhive FILE…`";
     let missing = "No such file or directory (os error 2)";
     assert_eq!(
         home.refused(&["import", "daycare"], 1),
@@ -405,4 +405,52 @@ fn an_import_that_is_killed_at_any_moment_is_completed_by_the_next() {
     };
     assert!(list["items"].as_array().unwrap().iter().all(whole), "{list}");
     assert_eq!(home.json(&["db", "check"])["ok"], true);
+}
+
+const BROKER: &str = "
+CREATE TABLE messages (id INTEGER PRIMARY KEY, sender, recipient, body, sent_at, delivered_at);
+CREATE TABLE approvals (id INTEGER PRIMARY KEY, agent, kind, commit_ref, requested_at, status,
+    resolved_at, note);
+CREATE TABLE operator_questions (id INTEGER PRIMARY KEY, asker, question, options_json, multi,
+    asked_at, answered_at, answer);
+INSERT INTO messages VALUES (1, 'operator', 'manager', 'begin', 1777600000, 1777600001),
+    (2, 'manager', 'alice', 'build it', 1777600002, NULL), (3, 'alice', 'manager', '', 5, NULL);
+INSERT INTO approvals VALUES (1, 'alice', 'spawn', '', 1777600003, 'approved', 1777600004, NULL);
+INSERT INTO operator_questions VALUES (1, 'alice', 'why?', '[]', 0, 1777600005, 1777600006, '[expired]');
+";
+
+const EVENTS: &str = "
+CREATE TABLE events (id INTEGER PRIMARY KEY, ts, kind, payload_json);
+INSERT INTO events VALUES (1, 1777600000, 'turn_start', '{}'), (2, 1777600001, 'turn_end', '{}');
+";
+
+#[test]
+fn a_hyperhive_comes_in_with_its_mail_decisions_and_live_events() {
+    let home = Home::new();
+    connect(&home.work().join("broker.sqlite")).execute_batch(BROKER).unwrap();
+    let state = home.work().join("agents/alice/state");
+    std::fs::create_dir_all(&state).unwrap();
+    connect(&state.join("hyperhive-events.sqlite")).execute_batch(EVENTS).unwrap();
+    let files = ["broker.sqlite", "agents/alice/state/hyperhive-events.sqlite"];
+    let import = [&["import", "hyperhive"][..], &files].concat();
+    let said = home.json(&[&import[..], &["--dry-run"]].concat());
+    assert_eq!(home.json(&["agent", "list"])["items"], json!([]));
+    let report = home.json(&import);
+    assert_eq!([&said["messages"], &said["records"]], [&report["messages"], &report["records"]]);
+    let rows = |name: &str| [&report[name]["imported"], &report[name]["keptRaw"]];
+    assert_eq!(rows("messages"), [2, 1]);
+    assert_eq!([rows("approvals"), rows("questions")], [[1, 0], [1, 0]]);
+    assert_eq!(home.json(&["agent", "show", "manager"])["protected"], true);
+    let mail = home.json(&["message", "inbox", "alice"]);
+    assert_eq!(mail["items"][0]["body"], "build it");
+    assert_eq!(home.json(&["question", "list"])["items"][0]["outcome"], "expired");
+    let live = home.json(&["agent", "history", "alice"]);
+    let live: Vec<_> = live["items"].as_array().unwrap().iter().map(|e| &e["type"]).collect();
+    assert_eq!(live, ["live.turn_start", "live.turn_end"]);
+    let again = home.json(&import);
+    assert_eq!([&again["messages"]["imported"], &again["messages"]["present"]], [0, 2]);
+    assert_eq!([&again["records"]["imported"], &again["records"]["present"]], [0, 3]);
+    let refused = home.run(&["import", "hyperhive", "no-such-file"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(errors(&refused).contains("ah import hyperhive FILE"));
 }

@@ -65,7 +65,7 @@ fn usage_errors_are_problems_with_json() {
     ] {
         assert_eq!(home.problem(arguments, 2), problem(detail));
     }
-    assert!(home.refused(&["sesion"], 2).contains("tip: a similar subcommand exists: 'session'"));
+    assert!(home.refused(&["sessio"], 2).contains("tip: a similar subcommand exists: 'session'"));
 }
 
 #[test]

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use crate::support::Home;
 
 /// An access point on the database of a home of its own; ends with the test.
-struct Server {
+pub(crate) struct Server {
     home: Home,
     child: Child,
     url: String,
 }
 
 impl Server {
-    fn start(home: Home) -> Self {
+    pub(crate) fn start(home: Home) -> Self {
         let mut command = home.ah(&["agent", "access-point", "--no-auth", "--json"]);
         command.args(["--bind", "127.0.0.1:0"]).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -24,6 +24,11 @@ impl Server {
         let said: Value = serde_json::from_str(&line).unwrap();
         let url = said["url"].as_str().unwrap().to_owned();
         Self { home, child, url }
+    }
+
+    /// Where it listens.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
     }
 
     /// Runs a command of another machine, as far as it can tell.
@@ -253,4 +258,17 @@ fn nobody_is_served_by_accident() {
     let address = taken.local_addr().unwrap().to_string();
     let said = home.refused(&["agent", "access-point", "--no-auth", "--bind", &address], 1);
     assert!(said.contains(&format!("cannot listen on {address}")), "{said}");
+}
+
+#[test]
+fn a_second_server_of_a_home_is_refused_before_it_says_anything() {
+    let server = Server::start(Home::new());
+    let second = ["agent", "access-point", "--no-auth", "--json", "--bind", "127.0.0.1:0"];
+    let output = server.home.ah(&second).output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("another server has its sockets here"), "{said}");
+    // The first is none the worse for it.
+    server.json(&Home::new(), &["agent", "list"]);
 }

@@ -146,6 +146,31 @@ fn the_owner_of_a_server_needs_no_token_others_do_and_the_variable_wins() {
 }
 
 #[test]
+fn an_agents_token_speaks_for_the_agent_and_says_why_not_for_others() {
+    let up = Up::start();
+    ["alice", "bob"].iter().for_each(|name| drop(up.home.create_agent(name)));
+    let (secret, _) = create(&up.home, &["--role", "agent", "--agent", "alice"]);
+    let agent = Home::new();
+    let run = |arguments: &[&str]| {
+        let mut command = agent.ah(arguments);
+        command.args(["--remote-server", &up.url, "--json"]).env("AH_TOKEN", &secret);
+        command.output().unwrap()
+    };
+    let sent = run(&["message", "send", "bob", "hi"]);
+    let message: Value = serde_json::from_slice(&sent.stdout).unwrap();
+    assert_eq!(message["from"], "alice");
+    let forged = run(&["message", "send", "bob", "hi", "--from", "bob"]);
+    assert_eq!(forged.status.code(), Some(5));
+    let said = String::from_utf8(forged.stderr).unwrap();
+    assert!(said.contains("may not write as bob"), "{said}");
+    for arguments in [&["message", "recv", "bob"][..], &["approval", "list", "--agent", "bob"]] {
+        let output = run(arguments);
+        let shown = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.code() == Some(5) || shown.contains("\"items\":[]"), "{shown}");
+    }
+}
+
+#[test]
 fn a_login_keeps_a_token_and_says_where() {
     let up = Up::start();
     let (secret, _) = create(&up.home, &["--role", "operator"]);

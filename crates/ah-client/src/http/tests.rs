@@ -56,7 +56,8 @@ fn a_problem_is_the_error_it_was_made_of() {
         StoreError::Unsupported { feature: Feature::Workspaces },
         StoreError::Busy { retry_after: Duration::from_millis(250) },
         StoreError::Unauthorized,
-        StoreError::Forbidden,
+        StoreError::Forbidden { reason: None },
+        StoreError::Forbidden { reason: Some("the token is for alice".to_owned()) },
     ] {
         let problem = Problem::from(&error);
         let body = serde_json::to_string(&problem).unwrap();

@@ -1,10 +1,10 @@
 //! Agents in the oracle.
 
 use ah_model::{
-    Agent, AgentFilter, AgentId, AgentImport, AgentImported, AgentUpdate, Appended, Beginning,
-    Cause, Cursor, Exit, Fork, Invalid, Lifecycle, Membership, NewAgent, NewEvent, NewSession,
-    Order, Origin, Page, PageRequest, RETIRED, Renewal, Session, SessionId, SessionStatus,
-    StatusChange, Usage,
+    Agent, AgentFilter, AgentId, AgentImport, AgentImported, AgentUpdate, Appended, Approval,
+    Beginning, Cause, Cursor, Exit, Fork, Invalid, Lifecycle, Membership, NewAgent, NewApproval,
+    NewEvent, NewSession, Order, Origin, Page, PageRequest, RETIRED, Renewal, SPAWN, Session,
+    SessionId, SessionStatus, StatusChange, Usage,
 };
 use ah_store::{Agents, Kind, StoreError};
 use async_trait::async_trait;
@@ -70,6 +70,18 @@ impl Agents for ModelStore {
         lifecycle: Lifecycle,
     ) -> Result<Agent, StoreError> {
         self.write(|rows, door| rows.set_agent_lifecycle(&id, lifecycle, door))
+    }
+
+    async fn destroy_agent(&self, id: AgentId) -> Result<Agent, StoreError> {
+        self.write(|rows, door| rows.destroy_agent(&id, door))
+    }
+
+    async fn revive_agent(&self, id: AgentId) -> Result<Approval, StoreError> {
+        self.write_once(|rows, door| {
+            let agent = rows.agent(&id)?;
+            agent.refuse_alive().map_err(|reason| refused(agent, reason))?;
+            rows.request_approval(NewApproval::new(&agent.name, SPAWN), door)
+        })
     }
 
     async fn renew_agent(&self, id: AgentId, renewal: Renewal) -> Result<Session, StoreError> {
@@ -164,12 +176,28 @@ impl Rows {
         let before = agent.lifecycle;
         agent.transition(to, now).map_err(|reason| refused(agent, reason))?;
         let agent = agent.clone();
-        let died = before != Lifecycle::Dead && to == Lifecycle::Dead;
-        if let Some(active) = agent.active_session_id.as_ref().filter(|_| died) {
-            self.row_mut(active)?.close(RETIRED, now);
-            self.end_work(active, door)?;
+        if before != Lifecycle::Dead && to == Lifecycle::Dead {
+            self.end_session_of(&agent, door)?;
         }
         Ok(agent)
+    }
+
+    fn destroy_agent(&mut self, id: &AgentId, door: &Door) -> Result<Agent, StoreError> {
+        let agent = self.agent_mut(id)?;
+        let news = agent.destroy(door.now()).map_err(|reason| refused(agent, reason))?;
+        let agent = agent.clone();
+        if news {
+            self.end_session_of(&agent, door)?;
+            self.fail_approvals(&agent.name, door)?;
+        }
+        Ok(agent)
+    }
+
+    /// What an agent that died was at has ended.
+    fn end_session_of(&mut self, agent: &Agent, door: &Door) -> Result<(), StoreError> {
+        let Some(active) = &agent.active_session_id else { return Ok(()) };
+        self.row_mut(active)?.close(RETIRED, door.now());
+        self.end_work(active, door)
     }
 
     fn renew_agent(
@@ -178,12 +206,24 @@ impl Rows {
         renewal: Renewal,
         door: &Door,
     ) -> Result<Session, StoreError> {
-        let (mut agent, active) = self.going_on(id)?;
+        let (agent, active) = self.going_on(id)?;
         if let Some(reason) = renewal.refusal(&active.id, active.last_seq) {
             return Err(refused(&agent, reason));
         }
-        let (new, forked_from) = self.next_session(&agent, &active, &renewal)?;
-        let (now, cause) = (door.now(), renewal.cause());
+        let next = self.next_session(&agent, &active, &renewal)?;
+        self.go_on_in(agent, &active, next, renewal.cause(), door)
+    }
+
+    /// Ends the session that goes on and begins the next one, which may be a fork.
+    pub(super) fn go_on_in(
+        &mut self,
+        mut agent: Agent,
+        active: &Session,
+        (new, forked_from): (NewSession, Option<Fork>),
+        cause: Cause,
+        door: &Door,
+    ) -> Result<Session, StoreError> {
+        let now = door.now();
         self.row_mut(&active.id)?.close(cause.as_str(), now);
         self.end_work(&active.id, door)?;
         let session = self.create_session(new, door)?;
@@ -239,7 +279,7 @@ impl Rows {
     }
 
     /// The agent, which lives, and the session it goes on in.
-    fn going_on(&self, id: &AgentId) -> Result<(Agent, Session), StoreError> {
+    pub(super) fn going_on(&self, id: &AgentId) -> Result<(Agent, Session), StoreError> {
         let agent = self.agent(id)?.clone();
         agent.refuse_dead().map_err(|reason| refused(&agent, reason))?;
         match &agent.active_session_id {
@@ -268,11 +308,11 @@ impl Rows {
             && !self.sessions.values().any(taken)
     }
 
-    fn agent(&self, id: &AgentId) -> Result<&Agent, StoreError> {
+    pub(super) fn agent(&self, id: &AgentId) -> Result<&Agent, StoreError> {
         self.agents.get(id).ok_or_else(|| StoreError::not_found(Kind::Agent, id))
     }
 
-    fn agent_mut(&mut self, id: &AgentId) -> Result<&mut Agent, StoreError> {
+    pub(super) fn agent_mut(&mut self, id: &AgentId) -> Result<&mut Agent, StoreError> {
         self.agents.get_mut(id).ok_or_else(|| StoreError::not_found(Kind::Agent, id))
     }
 
@@ -285,7 +325,7 @@ impl Rows {
     }
 }
 
-fn refused(agent: &Agent, reason: String) -> StoreError {
+pub(super) fn refused(agent: &Agent, reason: String) -> StoreError {
     StoreError::conflict(Kind::Agent, &agent.name, reason)
 }
 

@@ -6,8 +6,8 @@
 use std::sync::{Arc, Mutex};
 
 use ah_model::{
-    Change, ChangeKind, Event, Executor, FeedCursor, FeedEntry, Happening, PageLimit, Run,
-    RunStatus, Session, SessionId, Timestamp, Usage, limits,
+    Agent, Change, ChangeKind, Event, Executor, FeedCursor, FeedEntry, Happening, MessageStatus,
+    PageLimit, Party, Run, RunStatus, Session, SessionId, Timestamp, Usage, limits,
 };
 use ah_store::{Feed, FeedWatch, StoreError};
 use async_trait::async_trait;
@@ -44,6 +44,22 @@ impl Happenings {
         self.entries.retain(|entry| match entry {
             Entry::Event(_, event) => event.session_id != *id,
             Entry::Change(..) => true,
+        });
+    }
+
+    /// As [`Self::forget_events`], for the first ones of a session.
+    pub(super) fn forget_events_up_to(&mut self, id: &SessionId, seq: u64) {
+        self.entries.retain(|entry| match entry {
+            Entry::Event(_, event) => event.session_id != *id || event.seq > seq,
+            Entry::Change(..) => true,
+        });
+    }
+
+    /// Drops the changes before a time, each if `may_go`.
+    pub(super) fn forget_changes(&mut self, before: Timestamp, mut may_go: impl FnMut() -> bool) {
+        self.entries.retain(|entry| match entry {
+            Entry::Event(..) => true,
+            Entry::Change(_, change) => change.at >= before || !may_go(),
         });
     }
 
@@ -128,6 +144,10 @@ impl Rows {
         self.changed_sessions(before, &mut changes);
         self.changed_runs(before, &mut changes);
         self.changed_executors(before, &mut changes);
+        self.changed_agents(before, &mut changes);
+        self.changed_approvals(before, &mut changes);
+        self.changed_questions(before, &mut changes);
+        self.changed_messages(before, &mut changes);
         for change in changes {
             self.happenings.change(Change { at: now, ..change });
         }
@@ -180,6 +200,70 @@ impl Rows {
     }
 }
 
+/// What the hive is made of. Messages come last: notices are told of behind their cause.
+impl Rows {
+    fn changed_agents(&self, before: &Self, changes: &mut Vec<Change>) {
+        for (id, agent) in &self.agents {
+            if before.agents.get(id).is_none_or(|known| is_other(known, agent)) {
+                changes.push(of_party(ChangeKind::AgentUpdated, agent_party(&agent.name), None));
+            }
+        }
+        for (_, agent) in before.agents.iter().filter(|(id, _)| !self.agents.contains_key(id)) {
+            changes.push(of_party(ChangeKind::AgentUpdated, agent_party(&agent.name), None));
+        }
+    }
+
+    fn changed_approvals(&self, before: &Self, changes: &mut Vec<Change>) {
+        for (number, approval) in &self.approvals {
+            if before.approvals.get(number) != Some(approval) {
+                let subject = Some(approval.id.to_string());
+                let party = agent_party(&approval.agent);
+                changes.push(of_party(ChangeKind::ApprovalUpdated, party, subject));
+            }
+        }
+    }
+
+    fn changed_questions(&self, before: &Self, changes: &mut Vec<Change>) {
+        for (number, question) in &self.questions {
+            if before.questions.get(number) != Some(question) {
+                let subject = Some(question.id.to_string());
+                let party = question.from.clone();
+                changes.push(of_party(ChangeKind::QuestionUpdated, party, subject));
+            }
+        }
+    }
+
+    /// Being handed out is no change, nor is a lease that is kept for longer.
+    fn changed_messages(&self, before: &Self, changes: &mut Vec<Change>) {
+        for (number, message) in &self.messages {
+            let known = before.messages.get(number).map(|known| known.status);
+            let kind = match message.status {
+                status if known == Some(status) => continue,
+                MessageStatus::Leased => continue,
+                MessageStatus::Queued => ChangeKind::MessageQueued,
+                MessageStatus::Acked | MessageStatus::Dead => ChangeKind::MessageUpdated,
+            };
+            let subject = Some(message.id.to_string());
+            changes.push(of_party(kind, message.to.clone(), subject));
+        }
+    }
+}
+
+/// Whether an agent is not what it was, but for its sessions: beginning another one is a revision
+/// that is not told.
+fn is_other(known: &Agent, agent: &Agent) -> bool {
+    let renewed = known.active_session_id != agent.active_session_id;
+    let without_sessions = |agent: &Agent| Agent {
+        active_session_id: None,
+        session_count: 0,
+        usage: Usage::default(),
+        revision: if renewed { 0 } else { agent.revision },
+        updated_at: agent.created_at,
+        ..agent.clone()
+    };
+    without_sessions(known) != without_sessions(agent)
+}
+
 /// A session's row without what an append moves, and without its parent: who lost it is told of
 /// the parent's end.
 fn without_log(session: &Session) -> Session {
@@ -203,7 +287,15 @@ fn said(executor: &Executor) -> Executor {
 }
 
 fn change(kind: ChangeKind) -> Change {
-    Change { kind, session_id: None, run_id: None, executor_id: None, at: Timestamp::EPOCH }
+    Change {
+        kind,
+        session_id: None,
+        run_id: None,
+        executor_id: None,
+        party: None,
+        subject: None,
+        at: Timestamp::EPOCH,
+    }
 }
 
 fn of_session(kind: ChangeKind, id: &SessionId) -> Change {
@@ -213,4 +305,12 @@ fn of_session(kind: ChangeKind, id: &SessionId) -> Change {
 fn of_run(kind: ChangeKind, run: &Run) -> Change {
     let (session_id, run_id) = (Some(run.session_id.clone()), Some(run.id.clone()));
     Change { session_id, run_id, executor_id: run.executor_id.clone(), ..change(kind) }
+}
+
+fn agent_party(name: &str) -> Party {
+    Party::Agent(name.to_owned())
+}
+
+fn of_party(kind: ChangeKind, party: Party, subject: Option<String>) -> Change {
+    Change { party: Some(party), subject, ..change(kind) }
 }

@@ -7,14 +7,19 @@
 mod agent;
 mod agent_import;
 mod agent_kind;
+mod approval;
 mod callback;
 mod draft;
 mod event;
 mod executor;
 mod feed;
+mod hive;
 mod kv;
+mod message;
+mod question;
 mod repo;
 mod request_key;
+mod retention;
 mod run;
 mod run_report;
 mod run_sweep;
@@ -28,9 +33,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use ah_model::{
-    Agent, AgentId, AgentKind, Callback, Credentials, Cursor, Draft, DraftId, Event, Executor,
-    ExecutorId, Invalid, Page, PageRequest, Repo, RequestKey, Runtime, Session, SessionId, Task,
-    Timestamp, TokenId, Workspace,
+    Agent, AgentId, AgentKind, Approval, Callback, Credentials, Cursor, Draft, DraftId, Event,
+    Executor, ExecutorId, Invalid, Message, Page, PageRequest, Question, Receipt, Repo, RequestKey,
+    Runtime, Session, SessionId, Task, Timestamp, TokenId, Workspace,
 };
 use ah_store::{Capabilities, Clock, Ids, Store, StoreError};
 use tokio::sync::watch;
@@ -80,6 +85,11 @@ struct Rows {
     callbacks: BTreeMap<i64, Callback>,
     executors: BTreeMap<ExecutorId, Executor>,
     tokens: BTreeMap<TokenId, Credentials>,
+    /// By their number, as approvals and questions are.
+    messages: BTreeMap<i64, Message>,
+    approvals: BTreeMap<i64, Approval>,
+    questions: BTreeMap<i64, Question>,
+    receipts: BTreeMap<i64, Receipt>,
     happenings: Happenings,
     /// Of keyed requests, by the key.
     answers: BTreeMap<String, Answer>,
@@ -125,6 +135,11 @@ impl Rows {
         self.last_number += 1;
         self.last_number
     }
+
+    /// [`Self::next_number`] as rows show it.
+    fn next_place(&mut self) -> u64 {
+        u64::try_from(self.next_number()).unwrap()
+    }
 }
 
 impl Store for ModelStore {
@@ -153,6 +168,28 @@ fn numbered_page<T: Clone>(
     let items = overfull(items.map(|(_, row)| row.clone()), page);
     let cursor = |row: &T| Cursor::Number(number(row));
     Ok(Page::from_overfull(items, page.limit, cursor))
+}
+
+/// The page of the rows that pass, by their number, newest first.
+fn newest_page<T: Clone>(
+    rows: &BTreeMap<i64, T>,
+    page: &PageRequest,
+    passes: impl Fn(&T) -> bool,
+) -> Result<Page<T>, StoreError> {
+    let before = after_number(page)?.unwrap_or(i64::MAX);
+    let rows = rows.iter().rev().filter(|(number, row)| **number < before && passes(row));
+    let items = overfull(rows.map(|(number, row)| (*number, row.clone())), page);
+    let cursor = |(number, _): &(i64, T)| Cursor::Number(*number);
+    let Page { items, next_cursor } = Page::from_overfull(items, page.limit, cursor);
+    Ok(Page { items: items.into_iter().map(|(_, row)| row).collect(), next_cursor })
+}
+
+/// The first two that begin with `prefix`, in their order.
+fn with_prefix<T: Ord + ToString>(ids: impl Iterator<Item = T>, prefix: &str) -> Vec<T> {
+    let mut ids: Vec<T> = ids.filter(|id| id.to_string().starts_with(prefix)).collect();
+    ids.sort();
+    ids.truncate(2);
+    ids
 }
 
 /// One item more than the page holds, which tells whether there is another page.

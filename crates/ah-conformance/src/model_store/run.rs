@@ -1,14 +1,14 @@
 //! Runs in the oracle: the facet, the queue and what is read of it.
 
 use ah_model::{
-    Appended, Callback, Cursor, ExecutorId, Invalid, Lease, NewEvent, NewRun, Page, PageRequest,
-    Run, RunClaim, RunEnd, RunFilter, RunId, RunStatus, Session, SessionId, SessionUpdate, Swept,
+    Appended, Callback, ExecutorId, Invalid, Lease, NewEvent, NewRun, Page, PageRequest, Run,
+    RunClaim, RunEnd, RunFilter, RunId, RunStatus, Session, SessionId, SessionUpdate, Swept,
     Timestamp, check_lease_ms, limits,
 };
 use ah_store::{Kind, Runs, StoreError};
 use async_trait::async_trait;
 
-use super::{Door, ModelStore, Rows, after_number, overfull};
+use super::{Door, ModelStore, Rows, newest_page};
 
 /// A run, and when its holder was last told to stop it.
 #[derive(Clone)]
@@ -33,14 +33,10 @@ impl Runs for ModelStore {
         filter: RunFilter,
         page: PageRequest,
     ) -> Result<Page<Run>, StoreError> {
-        let before = after_number(&page)?.unwrap_or(i64::MAX);
         self.read(|rows| {
-            let runs = rows.runs.iter().rev().filter(|(place, _)| **place < before);
-            let runs = runs.filter(|(_, row)| matches(&filter, &row.run));
-            let items = overfull(runs.map(|(place, row)| (*place, row.run.clone())), &page);
-            let cursor = |(place, _): &(i64, Run)| Cursor::Number(*place);
-            let Page { items, next_cursor } = Page::from_overfull(items, page.limit, cursor);
-            Ok(Page { items: items.into_iter().map(|(_, run)| run).collect(), next_cursor })
+            let Page { items, next_cursor } =
+                newest_page(&rows.runs, &page, |row| matches(&filter, &row.run))?;
+            Ok(Page { items: items.into_iter().map(|row| row.run).collect(), next_cursor })
         })
     }
 

@@ -213,7 +213,7 @@ impl Rows {
     }
 
     /// Removes a session and all that goes with it; who names it as the parent has none from now.
-    fn forget_session(&mut self, id: &SessionId) {
+    pub(super) fn forget_session(&mut self, id: &SessionId) {
         let removed = self.sessions.remove(id);
         self.events.remove(id);
         self.happenings.forget_events(id);

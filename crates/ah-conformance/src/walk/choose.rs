@@ -2,6 +2,7 @@
 //! bad values come up often.
 
 mod agent;
+mod hive;
 mod run;
 
 use ah_model::{
@@ -12,6 +13,7 @@ use ah_model::{
 };
 use ah_store::{Agents, Clock, Drafts, Executors, Repos, Runs, SessionFork, Sessions, Tasks};
 
+pub(super) use self::hive::KeptHive;
 pub(super) use self::run::JUMPS_MS;
 use super::operation::{Operation, Start, Stored};
 use crate::given::{all, json, kind, labels, remote, repo};
@@ -37,6 +39,7 @@ const METADATA: [&str; 4] = ["null", "{}", "0", r#"{"a":[1,"x"]}"#];
 pub(super) enum Mix {
     Everything,
     Runs,
+    Hive,
 }
 
 /// A random source with what the oracle holds, so that much of what is asked for exists.
@@ -50,10 +53,16 @@ pub(super) struct Chooser<'a> {
     runs: Vec<Run>,
     executors: Vec<ExecutorId>,
     drafts: Vec<DraftId>,
+    hive: KeptHive,
 }
 
 impl<'a> Chooser<'a> {
-    pub(super) async fn new(model: &ModelStore, clock: &TestClock, random: &'a mut Random) -> Self {
+    pub(super) async fn new(
+        model: &ModelStore,
+        clock: &TestClock,
+        random: &'a mut Random,
+        hive: KeptHive,
+    ) -> Self {
         let sessions = model.list_sessions(SessionFilter::default(), all()).await;
         let sessions = sessions.unwrap().items;
         let runs = model.list_runs(RunFilter::default(), all()).await.unwrap().items;
@@ -73,18 +82,17 @@ impl<'a> Chooser<'a> {
             runs,
             executors: executors.into_iter().map(|executor| executor.id).collect(),
             drafts: drafts.into_iter().map(|draft| draft.id).collect(),
+            hive,
         }
     }
 
-    /// Runs come up in every walk; in some, little else does.
+    /// Runs and the hive come up in every walk; in some, little else does.
     pub(super) fn operation(&mut self, mix: Mix) -> Operation {
-        let of_runs = match mix {
-            Mix::Everything => self.random.one_in(4),
-            Mix::Runs => !self.random.one_in(5),
-        };
-        match of_runs {
-            true => self.run_operation(),
-            false => self.other_operation(),
+        match (mix, self.random.below(20)) {
+            (Mix::Everything, 0..=4) | (Mix::Runs, 0..=15) | (Mix::Hive, 0) => self.run_operation(),
+            (Mix::Everything, 5 | 6) | (Mix::Hive, 1..=14) => self.hive_operation(),
+            (Mix::Hive, 15..=17) => self.agent_operation(),
+            (Mix::Everything | Mix::Runs | Mix::Hive, _) => self.other_operation(),
         }
     }
 

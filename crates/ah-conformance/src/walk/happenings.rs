@@ -42,10 +42,10 @@ impl Feeds {
         let ours = told(&ours, &str::to_owned);
         let theirs = told(&theirs, &|id| pairs.ours(id));
         let missing: Vec<_> = ours.difference(&theirs).collect();
-        // A session that was written as it was may be told all the same.
+        // A session or an agent that was written as it was may be told all the same.
+        let free = [ChangeKind::SessionUpdated, ChangeKind::AgentUpdated];
         let surplus = theirs.difference(&ours);
-        let surplus: Vec<_> =
-            surplus.filter(|(kind, ..)| *kind != ChangeKind::SessionUpdated).collect();
+        let surplus: Vec<_> = surplus.filter(|told| !free.contains(&told.kind)).collect();
         if changes == Changes::Free || (missing.is_empty() && surplus.is_empty()) {
             return Ok(());
         }
@@ -54,15 +54,29 @@ impl Feeds {
 }
 
 /// What one call changed: each once, in no order.
-type Told = (ChangeKind, String, String, String, String);
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Told {
+    kind: ChangeKind,
+    session: Option<String>,
+    run: Option<String>,
+    executor: Option<String>,
+    party: Option<String>,
+    subject: Option<String>,
+    at: String,
+}
 
 /// A run's change may name its executor or not.
 fn said(change: &Change, name: &dyn Fn(&str) -> String) -> Told {
-    let session = change.session_id.as_ref().map_or_else(String::new, |id| name(id.as_str()));
-    let run = change.run_id.as_ref().map_or_else(String::new, |id| name(id.as_str()));
-    let executor = change.executor_id.as_ref().filter(|_| run.is_empty());
-    let executor = executor.map_or_else(String::new, ToString::to_string);
-    (change.kind, session, run, executor, change.at.to_string())
+    let executor = change.executor_id.as_ref().filter(|_| change.run_id.is_none());
+    Told {
+        kind: change.kind,
+        session: change.session_id.as_ref().map(|id| name(id.as_str())),
+        run: change.run_id.as_ref().map(|id| name(id.as_str())),
+        executor: executor.map(ToString::to_string),
+        party: change.party.as_ref().map(ToString::to_string),
+        subject: change.subject.as_ref().map(|id| name(id)),
+        at: change.at.to_string(),
+    }
 }
 
 fn changes_of(entries: &[FeedEntry]) -> impl Iterator<Item = &Change> {

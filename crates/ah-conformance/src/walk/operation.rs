@@ -1,11 +1,14 @@
 //! The operations a walk is made of: every method of every facet.
 
 use ah_model::{
-    AgentFilter, AgentId, AgentImport, AgentKindRef, AgentUpdate, Cursor, DraftFields, DraftId,
-    EventQuery, ExecutorId, ExportHeader, KvEntry, Lease, Lifecycle, NewAgent, NewEvent,
-    NewExecutor, NewRepo, NewRun, NewSession, NewTask, NewToken, Order, Origin, PageLimit, RawJson,
-    Renewal, RequestKey, Run, RunClaim, RunEnd, RunFilter, RunId, RuntimeSpec, SessionFilter,
-    SessionId, SessionUpdate, StatusChange, TaskFilter, TokenId,
+    AgentFilter, AgentId, AgentImport, AgentKindRef, AgentUpdate, Answer, ApprovalFilter,
+    ApprovalId, Awaited, Cursor, Decision, DraftFields, DraftId, EventQuery, ExecutorId,
+    ExportHeader, HiveImport, Hold, KvEntry, Lease, Lifecycle, MessageFilter, MessageId, NewAgent,
+    NewApproval, NewEvent, NewExecutor, NewMessage, NewQuestion, NewRepo, NewRun, NewSession,
+    NewTask, NewToken, Order, Origin, PageLimit, Party, QuestionFilter, QuestionId, RawJson,
+    ReceiptId, Receive, Release, Renewal, RequestKey, RetentionRules, Run, RunClaim, RunEnd,
+    RunFilter, RunId, RuntimeSpec, SessionFilter, SessionId, SessionUpdate, StatusChange, Tally,
+    TaskFilter, TokenId,
 };
 use ah_store::SessionFork;
 
@@ -64,6 +67,7 @@ pub(super) enum Operation {
     Task(i64),
     ListTasks(TaskFilter, Start),
     Runs(RunOperation),
+    Hive(HiveOperation),
     SaveDraft(Option<DraftId>, DraftFields),
     Draft(DraftId),
     ListDrafts(Start),
@@ -107,6 +111,44 @@ pub(super) enum RunOperation {
     ListTokens(Start),
     RevokeToken(TokenId),
     TokenUsed(TokenId),
+}
+
+/// A call about mail, approvals, questions, tombstones and removal; their numbers are not compared.
+#[derive(Debug, Clone)]
+pub(super) enum HiveOperation {
+    Send(NewMessage),
+    Message(MessageId),
+    MessageIds(String),
+    ListMessages(MessageFilter, Start),
+    Receive(Receive),
+    Renew(Hold, u64),
+    Ack(Vec<Hold>),
+    Release(Release),
+    Requeue(MessageId),
+    Dismiss(Party, String),
+    Request(NewApproval),
+    Approval(ApprovalId),
+    ApprovalIds(String),
+    ListApprovals(ApprovalFilter, Start),
+    Decide(ApprovalId, Decision),
+    CarriedOut(ApprovalId, Option<String>),
+    Ask(NewQuestion),
+    Question(QuestionId),
+    QuestionIds(String),
+    ListQuestions(QuestionFilter, Start),
+    Answer(QuestionId, Answer),
+    Withdraw(QuestionId, Party),
+    Sweep,
+    /// Only for what is there: it waits otherwise.
+    Wait(Awaited),
+    Import(Box<HiveImport>),
+    Destroy(AgentId),
+    Revive(AgentId),
+    Purge(AgentId),
+    Plan(RetentionRules),
+    Remove(RetentionRules),
+    AddToReceipt(ReceiptId, Tally),
+    ListReceipts(Start),
 }
 
 /// Whether there are events after a watch's cursor.
@@ -158,6 +200,7 @@ impl Operation {
             | Self::AgentSessions(..)
             | Self::ImportAgent(_)
             | Self::Runs(_)
+            | Self::Hive(_)
             | Self::SaveDraft(..)
             | Self::Draft(_)
             | Self::ListDrafts(_)

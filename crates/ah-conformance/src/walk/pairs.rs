@@ -143,6 +143,12 @@ impl Names<'_> {
         }
     }
 
+    /// Text that may have minted ids in it.
+    pub(super) fn in_text(&self, text: &str) -> String {
+        let Value::Array(parts) = cut_ids(text) else { return text.to_owned() };
+        parts.iter().filter_map(Value::as_str).map(|part| self.id(&part.to_owned())).collect()
+    }
+
     /// The id of any kind.
     pub(super) fn id<T: FromStr + ToString + Clone>(&self, id: &T) -> T {
         match self {

@@ -1,5 +1,6 @@
 //! Asks a store one operation and gives its answer as JSON.
 
+mod hive;
 mod run;
 
 use std::future::Future;
@@ -148,6 +149,7 @@ async fn perform(
             pages(start, list, |task| json!(task)).await?
         }
         Op::Runs(operation) => run::perform(store, operation, names).await?,
+        Op::Hive(operation) => hive::perform(store, operation, names).await?,
         Op::SaveDraft(id, fields) => {
             json!(store.save_draft(id.map(|id| names.id(&id)), fields).await?)
         }

@@ -2,7 +2,7 @@
 
 use ah_model::{NewEvent, RawJson, Timestamp, to_hex};
 
-use super::columns::{read_time, written};
+use super::time::{read_time, written};
 use crate::foreign_db::{Cell, TableRow};
 use crate::raw_object::json_of;
 use crate::report::Tally;

@@ -10,7 +10,6 @@
 //! Memory is bounded by the ids of all sessions, the row numbers and keys of one, the pages of
 //! events and the largest value of the database.
 
-mod columns;
 mod event_row;
 mod lineage;
 mod report;
@@ -18,6 +17,7 @@ mod rows;
 mod run_row;
 mod session_log;
 mod session_row;
+mod time;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -26,14 +26,14 @@ use ah_model::{Origin, Run, Session, SessionId, Timestamp};
 use ah_store::{Store, StoreError};
 use sha2::{Digest, Sha256};
 
-use self::columns::{Columns, Leftover, read_time};
 use self::event_row::EventRow;
 use self::lineage::{Parent, Place};
 use self::rows::Tables;
 use self::run_row::RunSession;
 use self::session_log::SessionLog;
 use self::session_row::{SessionRow, Times};
-use crate::foreign_db::{Database, Program, TableRow};
+use self::time::read_time;
+use crate::foreign_db::{Columns, Database, Leftover, Program, TableRow};
 use crate::report::{Became, Tally};
 use crate::unreadable::Place as RawPlace;
 use crate::writer::Stop;

@@ -9,9 +9,9 @@ use ah_model::{
     Timestamp,
 };
 
-use super::columns::Columns;
 use super::minted;
-use crate::foreign_db::TableRow;
+use super::time::read_time;
+use crate::foreign_db::{Columns, TableRow};
 use crate::raw_object::{RawObject, exact_text, json_of};
 
 pub(super) const TABLE: &str = "runs";
@@ -51,9 +51,9 @@ pub(super) struct RunSession {
 
 /// Reads a row of `session`, without its parent.
 pub(super) fn run(columns: &mut Columns<'_>, row: &TableRow, session: &RunSession) -> Run {
-    let created_at = columns.time("created_at").unwrap_or(session.created_at);
+    let created_at = columns.time("created_at", read_time).unwrap_or(session.created_at);
     let [claimed_at, started_at, completed_at] =
-        ["claimed_at", "started_at", "completed_at"].map(|column| columns.time(column));
+        ["claimed_at", "started_at", "completed_at"].map(|column| columns.time(column, read_time));
     let timeout_ms = timeout(columns, created_at);
     let (status, error) = standing(columns);
     let newest = [Some(created_at), claimed_at, started_at].into_iter().flatten().max();
@@ -152,7 +152,7 @@ fn executor(columns: &mut Columns<'_>) -> Option<ExecutorId> {
 
 /// How long it might have waited to be taken.
 fn timeout(columns: &mut Columns<'_>, created_at: Timestamp) -> Option<u64> {
-    let at = columns.time("timeout_at")?;
+    let at = columns.time("timeout_at", read_time)?;
     let ms = u64::try_from(at.unix_ms().saturating_sub(created_at.unix_ms())).ok();
     let fits = ms.filter(|ms| (1..=RUN_TIMEOUT_MS_MAX).contains(ms));
     if fits.is_none() {

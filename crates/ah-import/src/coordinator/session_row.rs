@@ -10,8 +10,8 @@ use ah_model::{
 };
 
 use super::SOURCE;
-use super::columns::Columns;
-use crate::foreign_db::{Cell, TableRow};
+use super::time::read_time;
+use crate::foreign_db::{Cell, Columns, TableRow};
 
 pub(super) const TABLE: &str = "sessions";
 
@@ -77,8 +77,8 @@ impl SessionRow {
             status,
             exit,
             said,
-            created_at: columns.time("created_at"),
-            last_resumed_at: columns.time("last_resumed_at"),
+            created_at: columns.time("created_at", read_time),
+            last_resumed_at: columns.time("last_resumed_at", read_time),
             agent_name,
         }
     }

@@ -1,6 +1,7 @@
 //! A database file of another program, opened so that nothing of it changes.
 
 mod cell;
+mod columns;
 mod table;
 
 use std::fs;
@@ -13,6 +14,7 @@ use rusqlite::{Connection, OpenFlags, Row, ToSql};
 use crate::ImportError;
 
 pub(crate) use cell::Cell;
+pub(crate) use columns::{Columns, Leftover};
 pub(crate) use table::{Table, TableRow};
 
 /// Whose database a file should be.
@@ -20,6 +22,7 @@ pub(crate) use table::{Table, TableRow};
 pub(crate) enum Program {
     Daycare,
     Coordinator,
+    Hyperhive,
 }
 
 impl Program {
@@ -27,6 +30,7 @@ impl Program {
         match self {
             Self::Daycare => "Daycare",
             Self::Coordinator => "the Agent Coordinator",
+            Self::Hyperhive => "Hyperhive",
         }
     }
 
@@ -36,6 +40,7 @@ impl Program {
         match self {
             Self::Daycare => ImportError::NotDaycareDatabase { path, reason },
             Self::Coordinator => ImportError::NotCoordinatorDatabase { path, reason },
+            Self::Hyperhive => ImportError::NotHyperhiveDatabase { path, reason },
         }
     }
 }

@@ -66,6 +66,12 @@ impl Table {
         self.columns.iter().map(String::as_str).filter(|name| !known.contains(name))
     }
 
+    /// The numbers of all rows, in the order they were written.
+    pub(crate) fn rowids(&self, database: &Database) -> Result<Vec<i64>, ImportError> {
+        let text = format!("SELECT rowid FROM {} ORDER BY rowid", self.name);
+        database.collect(&text, &[], |row| row.get(0))
+    }
+
     /// The first of the rows `rowids`, in that order, as many as fit a page: at least one.
     pub(crate) fn page(
         &self,

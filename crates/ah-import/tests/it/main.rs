@@ -11,5 +11,7 @@ mod coordinator_db;
 mod damaged_cases;
 mod database;
 mod database_damage;
+mod hyperhive;
+mod hyperhive_db;
 mod places;
 mod support;

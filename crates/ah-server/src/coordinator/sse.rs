@@ -229,9 +229,14 @@ impl Stream {
                 return Ok(());
             }
             ChangeKind::RunUpdated => return self.push_failure(part, cursor, change).await,
-            ChangeKind::RunQueued | ChangeKind::RunStopping | ChangeKind::ExecutorUpdated => {
-                return Ok(());
-            }
+            ChangeKind::RunQueued
+            | ChangeKind::RunStopping
+            | ChangeKind::ExecutorUpdated
+            | ChangeKind::AgentUpdated
+            | ChangeKind::MessageQueued
+            | ChangeKind::MessageUpdated
+            | ChangeKind::ApprovalUpdated
+            | ChangeKind::QuestionUpdated => return Ok(()),
         };
         let Some(id) = change.session_id else { return Ok(()) };
         if let Some(session) = session_now(&self.state, id).await? {

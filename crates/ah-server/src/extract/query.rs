@@ -8,6 +8,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
 use crate::problem::Failure;
+use crate::routing::Param;
 
 /// The parts of the query, in order.
 pub(crate) struct Pairs(QueryPairs);
@@ -26,6 +27,19 @@ impl Pairs {
     /// What is asked, as the model reads it.
     pub(crate) fn read<T: Query>(&self) -> Result<T, Failure> {
         Ok(T::from_query(&self.0)?)
+    }
+
+    /// Refuses a part that nobody here reads: who misspells one would get an answer to another
+    /// question.
+    pub(crate) fn only(&self, known: impl IntoIterator<Item = Param>) -> Result<(), Failure> {
+        let known: Vec<_> = known.into_iter().map(|param| param.name).collect();
+        match self.0.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            None => Ok(()),
+            Some((name, _)) => {
+                let reason = format!("{name:?} is not asked for here, {} are", known.join(", "));
+                Err(Failure::invalid("query", reason))
+            }
+        }
     }
 
     /// The last value of that name.

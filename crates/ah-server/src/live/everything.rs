@@ -282,6 +282,8 @@ mod tests {
             session_id: Some("s".parse().unwrap()),
             run_id: None,
             executor_id: None,
+            party: None,
+            subject: None,
             at: Timestamp::EPOCH,
         };
         let happening = Happening::Change(change);

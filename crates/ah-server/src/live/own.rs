@@ -2,29 +2,38 @@
 
 use std::collections::HashMap;
 
-use ah_model::{AgentId, ChangeKind, FeedEntry, Happening, SessionId};
+use ah_model::{AgentId, ChangeKind, FeedEntry, Happening, Party, SessionId};
 use ah_store::StoreError;
 
 use crate::limits::OWN_SESSIONS_MAX;
 use crate::problem::Failure;
 use crate::state::ServerState;
 
-/// The sessions of an agent, as far as they were asked about.
+/// What concerns an agent: its sessions, as far as they were asked about, and its own name.
 pub(crate) struct OwnSessions {
     agent: AgentId,
+    party: Party,
     known: HashMap<SessionId, bool>,
 }
 
 impl OwnSessions {
-    pub(crate) fn of(agent: AgentId) -> Self {
-        Self { agent, known: HashMap::new() }
+    /// Of the agent with that id and name.
+    pub(crate) fn of(agent: AgentId, party: Party) -> Self {
+        Self { agent, party, known: HashMap::new() }
     }
 
     /// Whether the agent may see it, once it was [learnt](Self::learn). A session that is gone is
     /// nobody's, and executors are not an agent's matter.
     pub(crate) fn shows(&self, entry: &FeedEntry) -> bool {
-        let gone = matches!(&entry.happening,
-            Happening::Change(change) if change.kind == ChangeKind::SessionDeleted);
+        let change = match &entry.happening {
+            Happening::Change(change) => Some(change),
+            Happening::Event(_) => None,
+        };
+        let party = change.and_then(|change| change.party.as_ref());
+        if party.is_some_and(|party| party.is(self.party.as_str())) {
+            return true;
+        }
+        let gone = change.is_some_and(|change| change.kind == ChangeKind::SessionDeleted);
         let session = entry.happening.session_id();
         !gone && session.is_some_and(|id| self.known.get(id).copied().unwrap_or(false))
     }

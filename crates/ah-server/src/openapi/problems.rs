@@ -117,7 +117,7 @@ mod tests {
             StoreError::Busy { retry_after: Duration::ZERO },
             StoreError::Unreachable { server: "s".to_owned(), source: source() },
             StoreError::Unauthorized,
-            StoreError::Forbidden,
+            StoreError::Forbidden { reason: Some("r".to_owned()) },
             StoreError::Newer { what: "w".to_owned(), found: 2, supported: 1 },
             StoreError::corrupt("w", "x"),
             StoreError::backend("o", "x"),

@@ -1,5 +1,7 @@
 //! Agents: identities, at `/agent-instances`, because `/agents` is the catalogue of kinds.
 
+use std::sync::Arc;
+
 use ah_model::limits::APPEND_EVENTS_MAX;
 use ah_model::{
     AgentFilter, AgentId, AgentImport, AgentUpdate, Lifecycle, NewAgent, NewEvent, Order, Renewal,
@@ -13,9 +15,10 @@ use super::session::origin;
 use crate::access::Access;
 use crate::answer::{Answer, Items, created, ok};
 use crate::extract::{JsonBody, Pairs, PathId, bounded_events};
+use crate::host;
 use crate::limits::{EVENTS_BODY_BYTES_MAX, PROMPT_BODY_BYTES_MAX};
 use crate::links::{Linked, linked};
-use crate::routing::Routes;
+use crate::routing::{Routes, params};
 use crate::state::ServerState;
 
 pub(crate) fn routes() -> Routes {
@@ -26,6 +29,9 @@ pub(crate) fn routes() -> Routes {
         .get("/agent-instances/{id}", own, docs::show(), show)
         .patch("/agent-instances/{id}", Access::OPERATE, docs::update(), update)
         .put("/agent-instances/{id}/lifecycle", Access::OPERATE, docs::lifecycle(), set_lifecycle)
+        .post("/agent-instances/{id}/destroy", Access::OPERATE, docs::destroy(), destroy)
+        .post("/agent-instances/{id}/revive", Access::OPERATE, docs::revive(), revive)
+        .post("/agent-instances/{id}/purge", Access::OPERATE, docs::purge(), purge)
         .post("/agent-instances/{id}/sessions", Access::OPERATE, docs::renew(), renew)
         .get("/agent-instances/{id}/sessions", own, docs::sessions(), sessions)
         .post("/agent-instances/{id}/events", own_append, docs::append(), append)
@@ -37,7 +43,7 @@ pub(crate) fn routes() -> Routes {
 
 /// What is said of these routes.
 mod docs {
-    use ah_model::{Agent, AgentId, AgentImported, Appended, Page};
+    use ah_model::{Agent, AgentId, AgentImported, Appended, Approval, Page, RemovalStep};
 
     use super::{Found, Items, Linked};
     use crate::routing::{Doc, Param, doc, params};
@@ -63,6 +69,21 @@ mod docs {
     pub(super) fn lifecycle() -> Doc {
         let doc = doc("Puts an agent to sleep, wakes it, or lets it die");
         doc.answers::<Agent>(200).fails([404, 409])
+    }
+
+    pub(super) fn destroy() -> Doc {
+        let doc = doc("Leaves a tombstone of an agent; everything else of it is kept");
+        doc.answers::<Agent>(200).fails([404, 409])
+    }
+
+    pub(super) fn revive() -> Doc {
+        let doc = doc("Asks for the spawn of a destroyed agent with what it left");
+        doc.answers::<Approval>(201).fails([404, 409])
+    }
+
+    pub(super) fn purge() -> Doc {
+        let doc = doc("Removes some of what a destroyed agent left, in the end itself");
+        doc.answers::<RemovalStep>(200).fails([404, 409])
     }
 
     pub(super) fn renew() -> Doc {
@@ -134,7 +155,7 @@ async fn create(
     State(state): State<ServerState>,
     JsonBody(new, _share): JsonBody<NewAgent, PROMPT_BODY_BYTES_MAX>,
 ) -> Answer {
-    created(&state.call(|store| async move { store.create_agent(new).await }).await?)
+    created(&state.host_call(|host| host::create_agent(host, new)).await?)
 }
 
 async fn show(State(state): State<ServerState>, PathId(id): PathId<AgentId>) -> Answer {
@@ -142,6 +163,7 @@ async fn show(State(state): State<ServerState>, PathId(id): PathId<AgentId>) -> 
 }
 
 async fn list(State(state): State<ServerState>, pairs: Pairs) -> Answer {
+    pairs.only(params::agents().into_iter().chain(params::page()))?;
     let (filter, page) = (pairs.read::<AgentFilter>()?, pairs.read()?);
     ok(&state.call(|store| async move { store.list_agents(filter, page).await }).await?)
 }
@@ -151,7 +173,7 @@ async fn update(
     PathId(id): PathId<AgentId>,
     JsonBody(update, _share): JsonBody<AgentUpdate>,
 ) -> Answer {
-    ok(&state.call(|store| async move { store.update_agent(id, update).await }).await?)
+    ok(&state.host_call(|host| host::update_agent(host, id, update)).await?)
 }
 
 async fn set_lifecycle(
@@ -162,6 +184,26 @@ async fn set_lifecycle(
     let set =
         state.call(move |store| async move { store.set_agent_lifecycle(id, lifecycle).await });
     ok(&set.await?)
+}
+
+async fn destroy(State(state): State<ServerState>, PathId(id): PathId<AgentId>) -> Answer {
+    ok(&state.call(|store| async move { store.destroy_agent(id).await }).await?)
+}
+
+async fn revive(State(state): State<ServerState>, PathId(id): PathId<AgentId>) -> Answer {
+    created(&state.call(|store| async move { store.revive_agent(id).await }).await?)
+}
+
+/// The agent's tokens go with it, so tokens are read anew once it is done, also when its client does
+/// not wait for it.
+async fn purge(State(state): State<ServerState>, PathId(id): PathId<AgentId>) -> Answer {
+    let tokens = Arc::clone(&state.auth);
+    let step = state.host_call(move |host| {
+        let step = host.purge_step(id);
+        tokens.forget();
+        step
+    });
+    ok(&step.await?)
 }
 
 async fn renew(

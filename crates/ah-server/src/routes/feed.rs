@@ -22,7 +22,7 @@ pub(crate) fn routes() -> Routes {
     let all = doc("What happened after a place in the feed").query(params::feed());
     let all = all.query([params::wait()]).answers::<FeedPage>(200).streams();
     let last = doc("Where the feed ends now").answers::<End>(200);
-    // An agent is shown what is about its own sessions.
+    // An agent is shown what is about itself and its own sessions.
     let access = Access::LOOK.or_any_agent();
     Routes::new().get("/feed", access, all, read).get("/feed/end", access, last, end)
 }
@@ -51,7 +51,8 @@ async fn read(
 ) -> Answer {
     let filter = filter(&pairs)?;
     let after = pairs.get("after").map_or(Ok(FeedCursor::default()), str::parse)?;
-    let own = caller.agent().cloned().map(OwnSessions::of);
+    let own = caller.agent().cloned().zip(caller.party());
+    let own = own.map(|(agent, party)| OwnSessions::of(agent, party));
     if sse::is_wanted(&headers) {
         let after = sse::begin(&headers, after)?;
         let subscriber = state.metrics.subscriber();

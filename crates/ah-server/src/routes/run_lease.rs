@@ -36,6 +36,7 @@ fn about(summary: &'static str) -> Doc {
 
 /// What a claim brought.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ClaimedRun")]
 struct Answered {
     run: Option<Box<Run>>,
 }

@@ -2,13 +2,14 @@
 
 use ah_model::limits::PAGE_ITEMS_MAX;
 use ah_model::{
-    BatchId, Cursor, ExecutorId, FeedCursor, Lifecycle, RunStatus, SessionId, SessionStatus,
+    ApprovalId, ApprovalStatus, BatchId, Cursor, ExecutorId, FeedCursor, Lifecycle, MessageId,
+    MessageStatus, Party, QuestionId, QuestionStatus, RunStatus, SessionId, SessionStatus,
     Timestamp,
 };
 use schemars::{JsonSchema, json_schema};
 
 use super::SchemaOf;
-use crate::limits::{CLAIM_SECONDS_MAX, WAIT_SECONDS_MAX};
+use crate::limits::{CLAIM_SECONDS_MAX, HIVE_WAIT_MS_MAX, WAIT_SECONDS_MAX};
 
 /// One part of a query.
 pub(crate) struct Param {
@@ -86,12 +87,13 @@ pub(crate) fn sessions() -> [Param; 10] {
     ]
 }
 
-pub(crate) fn agents() -> [Param; 4] {
+pub(crate) fn agents() -> [Param; 5] {
     [
         Param::of::<Lifecycle>("lifecycle", "In one of these lifecycles").repeated(),
         Param::text("type", "Of this type"),
         Param::text("kind", "Of this kind, any version"),
         Param::text("name", "With this text in the name, in any case of its letters"),
+        Param::of::<bool>("destroyed", "Destroyed, so that only what they left is kept; or not"),
     ]
 }
 
@@ -139,6 +141,47 @@ pub(crate) fn runs() -> [Param; 3] {
         Param::of::<RunStatus>("status", "In one of these statuses").repeated(),
         Param::of::<SessionId>("sessionId", "Of this session"),
         Param::of::<ExecutorId>("executorId", "Held by this executor, or held last"),
+    ]
+}
+
+pub(crate) fn messages() -> [Param; 5] {
+    [
+        Param::of::<MessageStatus>("status", "In one of these statuses").repeated(),
+        Param::of::<Party>("from", "Written by"),
+        Param::of::<Party>("to", "Written to"),
+        Param::of::<Party>("party", "Written by or to"),
+        Param::of::<MessageId>("inReplyTo", "That answer this one"),
+    ]
+}
+
+pub(crate) fn approvals() -> [Param; 4] {
+    [
+        Param::of::<ApprovalStatus>("status", "In one of these statuses").repeated(),
+        Param::text("agent", "About this agent, by name"),
+        Param::text("kind", "Of this kind"),
+        Param::of::<bool>("toCarryOut", "Only what is approved and still to be carried out"),
+    ]
+}
+
+pub(crate) fn questions() -> [Param; 4] {
+    [
+        Param::of::<QuestionStatus>("status", "In one of these statuses").repeated(),
+        Param::of::<Party>("from", "Asked by"),
+        Param::of::<Party>("to", "Asked of"),
+        Param::of::<Party>("party", "Asked by or of"),
+    ]
+}
+
+/// What somebody waits for, one of three, and how long.
+pub(crate) fn awaited() -> [Param; 4] {
+    let schema: SchemaOf =
+        |_| json_schema!({ "type": "integer", "minimum": 0, "maximum": HIVE_WAIT_MS_MAX });
+    let wait = Param::of::<u64>("waitMs", "How many milliseconds to wait, as long as it may be");
+    [
+        Param::of::<Party>("mail", "A message that this party can receive"),
+        Param::of::<QuestionId>("question", "The end of this question"),
+        Param::of::<ApprovalId>("approval", "The decision of this approval"),
+        wait.with_schema(schema),
     ]
 }
 

@@ -35,7 +35,9 @@ fn the_table_of_routes_that_is_checked_in_is_the_one_that_is_served() {
             Scope::Nothing => {}
             Scope::Anything if row.access.is_open() => roles.push("everybody"),
             Scope::Anything => roles.push("agent"),
-            Scope::Agent | Scope::AgentName | Scope::Session => roles.push("agent (its own)"),
+            Scope::Agent | Scope::AgentName | Scope::Session | Scope::Party => {
+                roles.push("agent (its own)");
+            }
         }
         let roles = roles.join(", ");
         let summary = operation["summary"].as_str().unwrap();

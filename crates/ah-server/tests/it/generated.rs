@@ -12,13 +12,22 @@ use serde_json::Value;
 
 use crate::harness::SqliteServer;
 use crate::http::{Connection, Reply, request};
+use crate::walk::MCP;
 use values::Values;
 
-const ROUNDS: usize = 40;
-/// What takes a whole row whose parts agree with each other, which chance seldom makes.
-const WHOLES: [&str; 2] = ["PUT /api/v1/run-imports/{id}", "PUT /api/v1/sessions/{id}/export"];
+const ROUNDS: usize = 64;
+/// What takes a whole row whose parts agree with each other, or fits only one state of another thing,
+/// which chance seldom makes.
+const SELDOM: [&str; 6] = [
+    "POST /api/v1/approvals/{id}/carried-out",
+    "POST /api/v1/messages/{id}/release",
+    "POST /api/v1/messages/{id}/requeue",
+    "POST /api/v1/questions/{id}/answer",
+    "PUT /api/v1/run-imports/{id}",
+    "PUT /api/v1/sessions/{id}/export",
+];
 /// Waits that would make the test wait.
-const WAITS: [&str; 2] = ["wait", "seconds"];
+const WAITS: [&str; 3] = ["wait", "seconds", "waitMs"];
 
 /// One operation of the description.
 struct Operation<'a> {
@@ -57,13 +66,15 @@ fn whatever_is_sent_is_answered_as_the_description_says() {
     }
     // A test of refusals alone would prove little.
     let never = successes.iter().filter(|(_, count)| **count == 0).map(|(name, _)| name.as_str());
-    let never: Vec<_> = never.filter(|name| !WHOLES.contains(name)).collect();
+    let never: Vec<_> = never.filter(|name| !SELDOM.contains(name)).collect();
     assert_eq!(never, [""; 0], "never succeeded");
 }
 
 fn operations(document: &Value) -> Vec<Operation<'_>> {
     let mut operations = Vec::new();
-    for (path, methods) in document["paths"].as_object().unwrap() {
+    let paths = document["paths"].as_object().unwrap();
+    // MCP has messages of its own, which are described elsewhere.
+    for (path, methods) in paths.iter().filter(|(path, _)| *path != MCP) {
         for (method, said) in methods.as_object().unwrap() {
             operations.push(Operation { method: method.to_ascii_uppercase(), path, said });
         }
@@ -116,6 +127,10 @@ impl Operation<'_> {
         };
         let name = parameter["name"].as_str().unwrap();
         let needed = parameter["required"] == true;
+        if WAITS.contains(&name) {
+            query.push(format!("{name}=0"));
+            return;
+        }
         if !needed && !values.random.one_in(4) {
             return;
         }
@@ -131,7 +146,6 @@ impl Operation<'_> {
             "path" => {
                 sent.target = self.about(texts.first().map_or("", String::as_str));
             }
-            "query" if WAITS.contains(&name) => query.push(format!("{name}=0")),
             "query" => {
                 query.extend(texts.iter().map(|text| format!("{name}={}", encoded(text))));
             }

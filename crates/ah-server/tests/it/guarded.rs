@@ -51,6 +51,11 @@ impl Guarded {
         self.server.address()
     }
 
+    /// Stops the server.
+    pub(crate) fn stop(self) {
+        self.server.stop().unwrap();
+    }
+
     pub(crate) fn connect(&self) -> Connection {
         Connection::open(self.address())
     }
@@ -65,6 +70,14 @@ impl Guarded {
         self.keep(id, |token| {
             token.role = TokenRole::Agent;
             token.agent = Some(name.to_owned());
+        })
+    }
+
+    /// A token of `role` that is called `name` in lists.
+    pub(crate) fn named_token(&self, id: &str, role: TokenRole, name: &str) -> String {
+        self.keep(id, |token| {
+            token.role = role;
+            token.name = Some(name.to_owned());
         })
     }
 

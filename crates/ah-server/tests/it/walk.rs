@@ -8,6 +8,9 @@ use ah_store::block_on;
 use crate::guarded::{Guarded, secret};
 use crate::http::{Connection, Reply, ask_as};
 
+/// Where MCP is spoken.
+pub(crate) const MCP: &str = "/mcp";
+
 /// The path of a row, for things that are not there: nothing is harmed by who may.
 fn path(row: &TableRow) -> String {
     let id = match row.path.split('/').nth(3) {
@@ -87,8 +90,19 @@ fn every_route_refuses_a_role_that_is_too_small_and_takes_one_that_is_not() {
             }
             let scope = row.access.scope();
             let expected: &[&str] = match (*role, scope) {
+                // It speaks a protocol of its own, and this is none of its messages.
+                (TokenRole::Agent, Scope::Anything) if row.path == MCP => {
+                    assert_eq!(reply.status, 406, "{row:?}");
+                    continue;
+                }
                 (TokenRole::Agent, Scope::Anything) => {
                     assert_eq!(reply.status, 200, "{row:?}");
+                    continue;
+                }
+                // Its own lists, things that are not there, and nothing said: what is there, and what
+                // is said as somebody else, is tested elsewhere.
+                (TokenRole::Agent, Scope::Party) => {
+                    assert!([200, 404, 422].contains(&reply.status), "{row:?}: {}", reply.status);
                     continue;
                 }
                 // A session that is not there is nobody's; what is there is tested elsewhere.

@@ -14,6 +14,7 @@ mod append;
 mod figure;
 mod given;
 mod history;
+mod mail;
 mod postgres;
 mod processes;
 mod raw;
@@ -31,13 +32,14 @@ fn main() {
     let names: Vec<&String> =
         arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
     let wanted = |name: &str| names.is_empty() || names.iter().any(|n| name.contains(n.as_str()));
-    let benches: [(&str, Bench); 7] = [
+    let benches: [(&str, Bench); 8] = [
         ("append-single", append::single),
         ("append-batch", append::batch),
         ("append-threads", append::threads),
         ("append-processes", processes::run),
         ("history", history::run),
         ("agents", agents::run),
+        ("mail", mail::run),
         ("postgres", postgres::run),
     ];
     for (_, bench) in benches.iter().filter(|(name, _)| wanted(name)) {

@@ -7,6 +7,7 @@ use ah_model::{
 use ah_store::{Kind, StoreError};
 
 use super::{Access, exists, get, of_name, of_origin, row};
+use crate::change;
 use crate::event::{self, Append};
 use crate::resources::Resources;
 use crate::session::{self, Place};
@@ -21,13 +22,14 @@ pub(super) fn import(
     let origin = origin.ok_or_else(|| Invalid::new("origin", "an imported agent needs one"))?;
     let known = of_origin(tx, origin)?.map(|agent| agent.id);
     let created = known.is_none();
-    let agent = match known {
+    let (before, agent) = match known {
         Some(id) => {
-            let mut agent = get(tx, &id, Access::Change)?;
+            let before = get(tx, &id, Access::Change)?;
+            let mut agent = before.clone();
             agent.take_newer(import)?;
-            agent
+            (Some(before), agent)
         }
-        None => insert(tx, ctx, import)?,
+        None => (None, insert(tx, ctx, import)?),
     };
     let done = AgentImported {
         agent_id: agent.id.clone(),
@@ -46,7 +48,24 @@ pub(super) fn import(
         work.settle(tx, ctx, last)?;
     }
     row::save(tx, &work.agent)?;
+    if before.is_none_or(|before| is_other(&before, &work.agent)) {
+        change::agent(tx, ctx, &work.agent.name)?;
+    }
     Ok(work.done)
+}
+
+/// Whether more of an agent changed than its sessions.
+fn is_other(before: &Agent, agent: &Agent) -> bool {
+    let renewed = before.active_session_id != agent.active_session_id;
+    let but_sessions = Agent {
+        active_session_id: before.active_session_id.clone(),
+        session_count: before.session_count,
+        usage: before.usage,
+        revision: if renewed { before.revision } else { agent.revision },
+        updated_at: before.updated_at,
+        ..agent.clone()
+    };
+    but_sessions != *before
 }
 
 /// Writes the row of an agent that is new here, under an id and a name that are free.

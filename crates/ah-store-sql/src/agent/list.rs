@@ -60,6 +60,11 @@ fn some_agents(
     if let Some(name) = &name {
         query.contains("i.name", name);
     }
+    match filter.destroyed {
+        Some(true) => drop(query.push(" AND i.destroyed_at IS NOT NULL")),
+        Some(false) => drop(query.push(" AND i.destroyed_at IS NULL")),
+        None => {}
+    }
     query.push(" ORDER BY i.name LIMIT ").param(rows as u64);
     query_all(tx, &query.sql, &query.params, read)
 }

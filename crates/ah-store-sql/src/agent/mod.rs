@@ -8,14 +8,16 @@ mod list;
 mod row;
 
 use ah_model::{
-    Agent, AgentFilter, AgentId, AgentImport, AgentImported, AgentUpdate, Appended, Beginning,
-    Cause, ChangeKind, Fork, Invalid, Lifecycle, Membership, NewAgent, NewEvent, NewSession, Order,
-    Origin, Page, PageRequest, RETIRED, Renewal, Session, SessionId,
+    Agent, AgentFilter, AgentId, AgentImport, AgentImported, AgentUpdate, Appended, Approval,
+    Beginning, Cause, ChangeKind, Fork, Invalid, Lifecycle, Membership, NewAgent, NewApproval,
+    NewEvent, NewSession, Order, Origin, Page, PageRequest, RETIRED, Renewal, SPAWN, Session,
+    SessionId,
 };
 use ah_store::{Agents, Kind, StoreError};
 use async_trait::async_trait;
 
 use crate::SqlStore;
+use crate::approval;
 use crate::change;
 use crate::event::{self, Append};
 use crate::page::ids_with_prefix;
@@ -25,7 +27,7 @@ use crate::session::{self, Access, Place};
 use crate::tx::{Tx, query_first};
 
 /// The agent of that id.
-fn get(tx: &mut dyn Tx, id: &AgentId, access: Access) -> Result<Agent, StoreError> {
+pub(crate) fn get(tx: &mut dyn Tx, id: &AgentId, access: Access) -> Result<Agent, StoreError> {
     if access == Access::Change {
         lock(tx, id)?;
     }
@@ -43,6 +45,13 @@ fn exists(tx: &mut dyn Tx, id: &str) -> Result<bool, StoreError> {
 pub(crate) fn lock(tx: &mut dyn Tx, id: &AgentId) -> Result<bool, StoreError> {
     let sql = format!("{EXISTS}{}", tx.dialect().for_update());
     Ok(query_first(tx, &sql, &[id.as_str().into()], |row| row.text(0))?.is_some())
+}
+
+/// The agent of that id, to whom nobody addresses anything until the transaction ends.
+pub(crate) fn lock_to_remove(tx: &mut dyn Tx, id: &AgentId) -> Result<Agent, StoreError> {
+    let sql = format!("{EXISTS}{}", tx.dialect().for_removal());
+    query_first(tx, &sql, &[id.as_str().into()], |_| Ok(()))?;
+    get(tx, id, Access::Read)
 }
 
 const OF_SESSION: &str = "SELECT instance_id FROM sessions WHERE id = $1";
@@ -86,7 +95,8 @@ pub(crate) fn is_left(
     Ok(query_first(tx, LEFT, &params, |row| row.text(0))?.is_some())
 }
 
-fn of_name(tx: &mut dyn Tx, name: &str) -> Result<Option<Agent>, StoreError> {
+/// The agent of that name, in any case of its letters.
+pub(crate) fn of_name(tx: &mut dyn Tx, name: &str) -> Result<Option<Agent>, StoreError> {
     let name = name.to_ascii_lowercase();
     row::find(tx, "lower(i.name) = $1", &[(&name).into()])
 }
@@ -106,6 +116,7 @@ fn create(tx: &mut dyn Tx, ctx: &Resources, new: &NewAgent) -> Result<Agent, Sto
     let mut agent = Agent::created(new, id, now)?;
     let membership = agent.begins_session(Cause::Created);
     row::insert(tx, &agent)?;
+    change::agent(tx, ctx, &agent.name)?;
     let place = Place { of_agent: Some(membership), ..Place::default() };
     agent.active_session_id = Some(session::create(tx, ctx, new.session.clone(), place)?.id);
     row::save(tx, &agent)?;
@@ -145,6 +156,38 @@ fn refused(agent: &Agent, reason: String) -> StoreError {
     StoreError::conflict(Kind::Agent, &agent.name, reason)
 }
 
+/// Only an agent that lives.
+pub(crate) fn refuse_dead(agent: &Agent) -> Result<(), StoreError> {
+    agent.refuse_dead().map_err(|reason| refused(agent, reason))
+}
+
+/// Only an agent that was destroyed.
+pub(crate) fn refuse_alive(agent: &Agent) -> Result<(), StoreError> {
+    agent.refuse_alive().map_err(|reason| refused(agent, reason))
+}
+
+const OF_NAME: &str = "SELECT id FROM agent_instances WHERE lower(name) = $1";
+
+/// The agent of that name, which lives or stays dead until the transaction ends: what is asked for it
+/// is there when it is destroyed or comes back, or is not asked for.
+pub(crate) fn standing_of_name(tx: &mut dyn Tx, name: &str) -> Result<Option<Agent>, StoreError> {
+    let sql = format!("{OF_NAME}{}", tx.dialect().for_standing());
+    named(tx, &sql, name)
+}
+
+/// The agent of that name, which nobody else changes until the transaction ends.
+pub(crate) fn lock_of_name(tx: &mut dyn Tx, name: &str) -> Result<Option<Agent>, StoreError> {
+    let sql = format!("{OF_NAME}{}", tx.dialect().for_update());
+    named(tx, &sql, name)
+}
+
+/// Read by a statement after the one that locks, which may have waited for a change.
+fn named(tx: &mut dyn Tx, sql: &str, name: &str) -> Result<Option<Agent>, StoreError> {
+    let name = name.to_ascii_lowercase();
+    let id = query_first(tx, sql, &[(&name).into()], |row| row.parse(0))?;
+    id.map(|id| get(tx, &id, Access::Read)).transpose()
+}
+
 fn update(
     tx: &mut dyn Tx,
     ctx: &Resources,
@@ -154,8 +197,14 @@ fn update(
     let mut agent = get(tx, id, Access::Change)?;
     update.check(&agent.agent_type)?;
     agent.apply(update, ctx.now()).map_err(|reason| refused(&agent, reason))?;
-    row::save(tx, &agent)?;
+    save(tx, ctx, &agent)?;
     Ok(agent)
+}
+
+/// Writes what of an agent changed, and notes it.
+fn save(tx: &mut dyn Tx, ctx: &Resources, agent: &Agent) -> Result<(), StoreError> {
+    row::save(tx, agent)?;
+    change::agent(tx, ctx, &agent.name)
 }
 
 fn set_lifecycle(
@@ -170,14 +219,51 @@ fn set_lifecycle(
     }
     let now = ctx.now();
     agent.transition(to, now).map_err(|reason| refused(&agent, reason))?;
-    row::save(tx, &agent)?;
-    if let (Lifecycle::Dead, Some(active)) = (to, &agent.active_session_id) {
-        let mut active = session::get(tx, active, Access::Change)?;
-        active.close(RETIRED, now);
-        session::save_status(tx, ctx, &active)?;
-        run::end_work(tx, ctx, &active.id)?;
+    save(tx, ctx, &agent)?;
+    if to == Lifecycle::Dead {
+        end_session(tx, ctx, &agent)?;
     }
     Ok(agent)
+}
+
+/// What an agent that has died goes on in ends, unless it has.
+fn end_session(tx: &mut dyn Tx, ctx: &Resources, agent: &Agent) -> Result<(), StoreError> {
+    let Some(active) = &agent.active_session_id else { return Ok(()) };
+    let mut active = session::get(tx, active, Access::Change)?;
+    let before = active.clone();
+    active.close(RETIRED, ctx.now());
+    session::save_if_changed(tx, ctx, &before, &active)?;
+    run::end_work(tx, ctx, &active.id)
+}
+
+fn destroy(tx: &mut dyn Tx, ctx: &Resources, id: &AgentId) -> Result<Agent, StoreError> {
+    let mut agent = get(tx, id, Access::Change)?;
+    let destroyed = agent.destroy(ctx.now());
+    if destroyed.map_err(|reason| refused(&agent, reason))? {
+        save(tx, ctx, &agent)?;
+        end_session(tx, ctx, &agent)?;
+        approval::fail_pending(tx, ctx, &agent)?;
+    }
+    Ok(agent)
+}
+
+/// Asks for the spawn of an agent that was destroyed.
+fn ask_to_revive(tx: &mut dyn Tx, ctx: &Resources, id: &AgentId) -> Result<Approval, StoreError> {
+    let agent = get(tx, id, Access::Read)?;
+    refuse_alive(&agent)?;
+    approval::request(tx, ctx, &NewApproval::new(agent.name, SPAWN))
+}
+
+/// Brings a destroyed agent, which is locked, back in a session that follows its last one.
+pub(crate) fn revive(tx: &mut dyn Tx, ctx: &Resources, mut agent: Agent) -> Result<(), StoreError> {
+    let now = ctx.now();
+    agent.revive(now).map_err(|reason| refused(&agent, reason))?;
+    let last = agent.active_session_id.clone();
+    let last = last.ok_or_else(|| refused(&agent, "has no session".to_owned()))?;
+    let mut last = session::get(tx, &last, Access::Change)?;
+    change::agent(tx, ctx, &agent.name)?;
+    let next = Next { new: last.successor(), forked_from: None, cause: Cause::Revival };
+    go_on_in(tx, ctx, &mut agent, &mut last, next).map(drop)
 }
 
 /// An agent that may go on, locked, and its active session.
@@ -204,14 +290,34 @@ fn renew(
     let (mut new, forked_from) = next_session(tx, &agent, &active, renewal)?;
     new.id.clone_from(&renewal.session_id);
     new.details.inference_session_id.clone_from(&renewal.inference_session_id);
-    let (cause, now) = (renewal.cause(), ctx.now());
+    let next = Next { new, forked_from, cause: renewal.cause() };
+    go_on_in(tx, ctx, &mut agent, &mut active, next)
+}
+
+/// A session that an agent goes on in.
+struct Next {
+    new: NewSession,
+    forked_from: Option<Fork>,
+    cause: Cause,
+}
+
+/// Ends the session that went on and begins the next one.
+fn go_on_in(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    agent: &mut Agent,
+    active: &mut Session,
+    next: Next,
+) -> Result<Session, StoreError> {
+    let (Next { new, forked_from, cause }, now) = (next, ctx.now());
+    let before = active.clone();
     active.close(cause.as_str(), now);
-    session::save_status(tx, ctx, &active)?;
+    session::save_if_changed(tx, ctx, &before, active)?;
     run::end_work(tx, ctx, &active.id)?;
     let of_agent = Some(agent.begins_session(cause));
     let session = session::create(tx, ctx, new, Place { forked_from, of_agent, at: None })?;
     agent.goes_on_in(session.id.clone(), now);
-    row::save(tx, &agent)?;
+    row::save(tx, agent)?;
     Ok(session)
 }
 
@@ -305,6 +411,14 @@ impl Agents for SqlStore {
         lifecycle: Lifecycle,
     ) -> Result<Agent, StoreError> {
         self.write(move |tx, ctx| set_lifecycle(tx, ctx, &id, lifecycle)).await
+    }
+
+    async fn destroy_agent(&self, id: AgentId) -> Result<Agent, StoreError> {
+        self.write(move |tx, ctx| destroy(tx, ctx, &id)).await
+    }
+
+    async fn revive_agent(&self, id: AgentId) -> Result<Approval, StoreError> {
+        self.once(move |tx, ctx| ask_to_revive(tx, ctx, &id)).await
     }
 
     async fn renew_agent(&self, id: AgentId, renewal: Renewal) -> Result<Session, StoreError> {

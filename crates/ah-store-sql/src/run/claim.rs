@@ -6,7 +6,7 @@ use ah_store::StoreError;
 use super::row;
 use crate::change;
 use crate::resources::Resources;
-use crate::tx::{Dialect, Tx, query_all, query_first};
+use crate::tx::{Tx, query_all, query_first};
 
 /// Waiting runs that are looked at together.
 const LOOK_AT_ONCE: u64 = 128;
@@ -72,11 +72,7 @@ fn take(
     id: &RunId,
     claim: &RunClaim,
 ) -> Result<Option<Run>, StoreError> {
-    let unless_taken = match tx.dialect() {
-        Dialect::Sqlite => "",
-        Dialect::Postgres => " FOR UPDATE SKIP LOCKED",
-    };
-    let sql = format!("{} WHERE id = $1{unless_taken}", row::SELECT);
+    let sql = format!("{} WHERE id = $1{}", row::SELECT, tx.dialect().unless_taken());
     let found = query_first(tx, &sql, &[id.as_str().into()], row::read)?;
     let Some(mut run) = found.filter(|run| run.status == RunStatus::Pending) else {
         return Ok(None);

@@ -44,7 +44,8 @@ pub(crate) fn find(
     row::find(tx, "s.id = $1", &[id.as_str().into()])
 }
 
-fn exists_locked(tx: &mut dyn Tx, id: &SessionId) -> Result<bool, StoreError> {
+/// Whether there is a session of that id, which nobody else changes until the transaction ends.
+pub(crate) fn exists_locked(tx: &mut dyn Tx, id: &SessionId) -> Result<bool, StoreError> {
     let sql = format!("{LAST_SEQ}{}", tx.dialect().for_update());
     Ok(query_first(tx, &sql, &[id.as_str().into()], |row| row.opt_int(0))?.is_some())
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ah_model::Timestamp;
+use ah_model::{Reclaimed, Timestamp, limits};
 use ah_store::StoreError;
 use rusqlite::Connection;
 use rusqlite::backup::Backup;
@@ -18,6 +18,8 @@ use crate::tx::{More, Tx};
 const BUSY: Duration = Duration::from_secs(10);
 /// Pages given back at a time, so that writers get in between.
 const COMPACT_PAGES: i64 = 2_048;
+/// Bytes given back at a time while others write: a few milliseconds' work.
+const RECLAIM_STEP_BYTES: u64 = 1024 * 1024;
 
 /// What a database file holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,10 +87,32 @@ impl Engine {
             if left == 0 {
                 break;
             }
-            self.write(Box::new(free_some)).await?;
+            self.write(Box::new(|tx| free_some(tx, COMPACT_PAGES))).await?;
         }
         self.run("PRAGMA wal_checkpoint(TRUNCATE)")?;
         Ok(CompactReport { bytes_before, bytes_after: self.stats()?.bytes })
+    }
+
+    /// Gives some unused pages back while others write: in steps, each a short transaction. A file
+    /// that was made without the means for it gives none; [`Self::compact`] rewrites such a one.
+    pub(crate) async fn reclaim(&self) -> Result<Reclaimed, StoreError> {
+        let pragma = |name| self.pool.with(|connection| self.pragma(connection, name));
+        let page_bytes = pragma("page_size")?.unsigned_abs().max(1);
+        let (before, mut left) = (pragma("freelist_count")?, pragma("freelist_count")?);
+        let pages = i64::try_from(RECLAIM_STEP_BYTES / page_bytes).unwrap_or(1).max(1);
+        if pragma("auto_vacuum")? == 0 {
+            return Ok(Reclaimed::default());
+        }
+        for _ in 0..limits::RECLAIM_BYTES_MAX / RECLAIM_STEP_BYTES {
+            if left == 0 {
+                break;
+            }
+            self.write(Box::new(move |tx| free_some(tx, pages))).await?;
+            left = pragma("freelist_count")?;
+        }
+        let bytes = (before - left).max(0).unsigned_abs() * page_bytes;
+        // What others freed meanwhile counts as not given back; none at all means: not now.
+        Ok(Reclaimed { bytes, more: left > 0 && bytes > 0 })
     }
 
     fn run(&self, sql: &str) -> Result<(), StoreError> {
@@ -98,8 +122,8 @@ impl Engine {
     }
 }
 
-fn free_some(tx: &mut dyn Tx) -> Result<(), StoreError> {
-    let sql = format!("PRAGMA incremental_vacuum({COMPACT_PAGES})");
+fn free_some(tx: &mut dyn Tx, pages: i64) -> Result<(), StoreError> {
+    let sql = format!("PRAGMA incremental_vacuum({pages})");
     tx.query(&sql, &[], &mut |_| Ok(More::Yes))
 }
 

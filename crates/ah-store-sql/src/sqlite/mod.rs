@@ -1,6 +1,7 @@
 //! The SQLite engine: one file, many processes.
 
 mod backup;
+mod bell;
 mod error;
 mod maintenance;
 mod migrate;
@@ -107,7 +108,7 @@ impl Engine {
 
     /// A subscription to every process's commits from now on.
     pub(crate) fn subscribe(&self) -> Result<watch::Receiver<u64>, StoreError> {
-        self.poll.subscribe(&self.pool, &self.hub)
+        self.poll.subscribe(&self.pool, &self.hub, self.writer.bell())
     }
 }
 

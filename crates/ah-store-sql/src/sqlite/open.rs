@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ah_store::StoreError;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::backup::sync_directory;
@@ -42,6 +43,10 @@ pub(crate) fn open(
     let connection = Connection::open_with_flags(path, flags).map_err(map)?;
     connection.busy_timeout(busy_timeout).map_err(map)?;
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
+    // Plans do not depend on what is bound. Else SQLite compiles every statement with a bound LIMIT
+    // anew whenever it runs: a sixth of the time that mail takes, when it was measured.
+    let planned_once = DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG;
+    connection.set_db_config(planned_once, true).map_err(map)?;
     connection
         .execute_batch(&format!(
             "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL; \

@@ -1,20 +1,17 @@
 //! Notices the commits of other processes.
 //!
-//! One thread asks SQLite for its data version while anybody waits. A look costs about a
-//! microsecond; every 10 ms is found within 10 ms and costs under 1 % of a core. File watching is
-//! quicker by a few milliseconds at three times the cost, and not to be had everywhere.
+//! One thread asks SQLite for its data version, whenever a commit rang the [`super::bell`], while
+//! anybody waits.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use ah_store::StoreError;
 use rusqlite::Connection;
 use tokio::sync::watch;
 
+use super::bell::{Bell, Listener};
 use super::pool::Pool;
 use crate::hub::Hub;
-
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Whether the thread runs.
 #[derive(Default)]
@@ -27,14 +24,16 @@ impl Poll {
         self: &Arc<Self>,
         pool: &Arc<Pool>,
         hub: &Hub,
+        bell: &Bell,
     ) -> Result<watch::Receiver<u64>, StoreError> {
         let mut running = self.running();
         let changes = hub.subscribe();
         if !*running {
             let (poll, pool, hub) = (Arc::clone(self), Arc::clone(pool), hub.clone());
+            let listener = Listener::new(bell);
             std::thread::Builder::new()
                 .name("ah-poll".into())
-                .spawn(move || poll.look(&pool, &hub))
+                .spawn(move || poll.look(&pool, &hub, &listener))
                 .map_err(|error| StoreError::backend("start the polling thread", error))?;
             *running = true;
         }
@@ -46,16 +45,21 @@ impl Poll {
     }
 
     /// Looks until nobody waits; a connection that cannot be had is tried for again.
-    fn look(&self, pool: &Pool, hub: &Hub) {
-        while pool.with(|connection| self.look_with(connection, hub)).is_err() {
+    fn look(&self, pool: &Pool, hub: &Hub, listener: &Listener) {
+        while pool.with(|connection| self.look_with(connection, hub, listener)).is_err() {
             hub.wake();
-            if self.is_over(hub) {
+            if self.is_over(hub, listener) {
                 return;
             }
         }
     }
 
-    fn look_with(&self, connection: &Connection, hub: &Hub) -> Result<(), StoreError> {
+    fn look_with(
+        &self,
+        connection: &Connection,
+        hub: &Hub,
+        listener: &Listener,
+    ) -> Result<(), StoreError> {
         let mut seen = None;
         loop {
             let version = data_version(connection);
@@ -64,15 +68,15 @@ impl Poll {
                 seen = version.ok();
                 hub.wake();
             }
-            if self.is_over(hub) {
+            if self.is_over(hub, listener) {
                 return Ok(());
             }
         }
     }
 
-    /// Waits a little; then whether nobody is waiting any more, which ends the thread.
-    fn is_over(&self, hub: &Hub) -> bool {
-        std::thread::sleep(LOOK_AGAIN);
+    /// Waits for a commit; then whether nobody is waiting any more, which ends the thread.
+    fn is_over(&self, hub: &Hub, listener: &Listener) -> bool {
+        listener.wait();
         let mut running = self.running();
         *running = hub.is_watched();
         !*running

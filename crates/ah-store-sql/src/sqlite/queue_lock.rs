@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use ah_store::StoreError;
 
 use super::backup::beside;
+use super::bell::Bell;
 
 pub(crate) struct QueueLock {
     path: PathBuf,
@@ -72,6 +73,11 @@ impl QueueLock {
             }
             std::thread::sleep(LOOK_AGAIN);
         }
+    }
+
+    /// The bell that commits ring, at the same file.
+    pub(crate) fn bell(&self) -> Bell {
+        Bell::new(&self.path)
     }
 
     fn failed(&self, error: std::io::Error) -> StoreError {

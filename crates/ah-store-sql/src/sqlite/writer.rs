@@ -15,6 +15,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::Callers;
+use super::bell::Bell;
 use super::error;
 use super::pool::Pool;
 use super::queue_lock::{QueueLock, Turn};
@@ -54,6 +55,7 @@ struct Queue {
 pub(crate) struct Writer {
     pool: Arc<Pool>,
     lock: QueueLock,
+    bell: Bell,
     wal: Wal,
     hub: Hub,
     queue: Mutex<Queue>,
@@ -72,7 +74,8 @@ impl Writer {
         callers: Callers,
     ) -> Arc<Self> {
         let (queue, changed, closing) = (Mutex::default(), Condvar::new(), Condvar::new());
-        Arc::new(Self { pool, lock, wal, hub, queue, changed, closing, callers })
+        let bell = lock.bell();
+        Arc::new(Self { pool, lock, bell, wal, hub, queue, changed, closing, callers })
     }
 
     /// Runs `job` in a transaction and returns once it is durable.
@@ -149,6 +152,7 @@ impl Writer {
             done
         })?;
         drop(turn);
+        self.bell.ring();
         self.wal.sync(|| self.checkpoint())?;
         self.hub.wake();
         Ok(())
@@ -166,6 +170,11 @@ impl Writer {
             0 => Ok(()),
             _ => Err(StoreError::Busy { retry_after: self.pool.busy_timeout }),
         }
+    }
+
+    /// The bell that its commits ring.
+    pub(crate) fn bell(&self) -> &Bell {
+        &self.bell
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {

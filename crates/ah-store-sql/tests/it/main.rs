@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "these are tests")]
 
 mod given;
+mod hive;
 #[cfg(target_os = "linux")]
 mod memory;
 mod opening;
@@ -9,3 +10,4 @@ mod postgres;
 mod schema;
 mod sqlite;
 mod version_3;
+mod version_5;

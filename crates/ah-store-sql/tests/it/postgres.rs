@@ -7,10 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ah_conformance::{Harness, ModelHarness, SeededIds, TestClock};
-use ah_store::{Capabilities, Ids, Store};
+use ah_model::{
+    Beginning, HiveSwept, Hold, NewAgent, NewMessage, NewQuestion, Party, Receive, Renewal,
+    RetentionRules,
+};
+use ah_store::{Agents, Capabilities, Hive, Ids, Messages, Questions, Retention, Store, block_on};
 use ah_store_sql::{PostgresOptions, SqlStore};
 use async_trait::async_trait;
 use postgres::{Client, NoTls};
+
+use crate::given::new_session;
 
 pub(crate) struct PostgresHarness {
     store: Option<SqlStore>,
@@ -83,6 +89,73 @@ pub(crate) fn server_url() -> Option<String> {
         return None;
     }
     Some(url)
+}
+
+/// Locks `mira` as a purge does, begins `work`, and removes her messages once that waits for her: who
+/// takes messages before agents would be waited for in turn.
+fn purge_beside<T: Send>(h: &PostgresHarness, work: impl FnOnce(&SqlStore) -> T + Send) -> T {
+    let mut client = Client::connect(&h.url, NoTls).unwrap();
+    client.batch_execute(&format!("SET search_path TO {}", h.schema)).unwrap();
+    let mut purge = client.transaction().unwrap();
+    let locked = "SELECT id FROM agent_instances WHERE name = 'mira' FOR UPDATE";
+    assert_eq!(purge.query(locked, &[]).unwrap().len(), 1);
+    std::thread::scope(|scope| {
+        let store = h.store.as_ref().unwrap();
+        let working = scope.spawn(move || work(store));
+        let waits = "SELECT EXISTS (SELECT 1 FROM pg_locks \
+            WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid)))";
+        while !purge.query_one(waits, &[]).unwrap().get::<_, bool>(0) {
+            assert!(!working.is_finished(), "it went by an agent that is being purged");
+            std::thread::yield_now();
+        }
+        purge.batch_execute("SET LOCAL lock_timeout = '100ms'").unwrap();
+        let removed = purge.execute("DELETE FROM messages WHERE recipient = 'mira'", &[]);
+        assert_eq!(removed.unwrap(), 1);
+        purge.commit().unwrap();
+        working.join().unwrap()
+    })
+}
+
+/// `mira` is sent a message, which she gets.
+fn mira_gets_mail(store: &SqlStore) -> Hold {
+    let mira = Party::Agent("mira".to_owned());
+    let agent = NewAgent { id: "mira".parse().ok(), ..NewAgent::new("mira", new_session()) };
+    block_on(store.create_agent(agent)).unwrap();
+    let mail = NewMessage::new(Party::Operator, mira.clone(), "hello");
+    block_on(store.send_message(mail)).unwrap();
+    let got = block_on(store.receive_messages(Receive::next(mira, "r", 60_000))).unwrap();
+    Hold { id: got[0].id.clone(), delivery: None }
+}
+
+#[test]
+fn retention_takes_agents_before_messages() {
+    let Some(url) = server_url() else { return };
+    let h = PostgresHarness::new(url);
+    let store = h.store.as_ref().unwrap();
+    let hold = mira_gets_mail(store);
+    block_on(store.ack_messages(vec![hold])).unwrap();
+    let fresh = Renewal::new(Beginning::Reset { message: None });
+    block_on(store.renew_agent("mira".parse().unwrap(), fresh)).unwrap();
+    h.clock.advance_ms(1);
+    let rules =
+        RetentionRules { messages_ms: Some(0), sessions_ms: Some(0), ..RetentionRules::KEEP };
+    let step = purge_beside(&h, |store| block_on(store.retention_step(rules)).unwrap());
+    let removed = &step.receipt.removed;
+    assert_eq!((removed.rows("messages"), removed.rows("sessions")), (0, 1));
+}
+
+#[test]
+fn leases_and_deadlines_take_agents_before_messages() {
+    let Some(url) = server_url() else { return };
+    let h = PostgresHarness::new(url);
+    let store = h.store.as_ref().unwrap();
+    mira_gets_mail(store);
+    let mira = Party::Agent("mira".to_owned());
+    let question = NewQuestion::new(mira, Party::Operator, "which?");
+    block_on(store.ask_question(NewQuestion { ttl_ms: Some(60_000), ..question })).unwrap();
+    h.clock.advance_ms(60_000);
+    let swept = purge_beside(&h, |store| block_on(store.sweep_hive()).unwrap());
+    assert_eq!(swept, HiveSwept { expired: 1, ..HiveSwept::default() });
 }
 
 fn server() -> Box<dyn Harness> {

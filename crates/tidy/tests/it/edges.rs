@@ -48,10 +48,16 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "ah-server",
-        uses: &["ah-model", "ah-store"],
+        uses: &["ah-hive", "ah-model", "ah-store"],
         // Its tests are the contract over HTTP: client, server and a database in one process.
         tests_use: &["ah-conformance", "ah-client", "ah-store-sql"],
         never: &["quinn", "clap"],
+    },
+    Room {
+        name: "ah-hive",
+        uses: &["ah-model", "ah-store"],
+        tests_use: TESTED,
+        never: &["clap", "axum", "rmcp"],
     },
     Room {
         name: "ah-access",
@@ -80,6 +86,7 @@ const ROOMS: &[Room] = &[
             "ah-store-sql",
             "ah-client",
             "ah-server",
+            "ah-hive",
             "ah-access",
             "ah-bundle",
             "ah-import",
@@ -95,6 +102,7 @@ const ROOMS: &[Room] = &[
 const DRIVERS: &[(&str, Kind, &str)] = &[
     ("rusqlite", Kind::Normal, "ah-store-sql"),
     ("rusqlite", Kind::Normal, "ah-import"),
+    ("rusqlite", Kind::Normal, "ah-hive"),
     ("rusqlite", Kind::Dev, "ah-store-sql"),
     ("rusqlite", Kind::Dev, "ah-import"),
     ("rusqlite", Kind::Dev, "ah-cli"),

@@ -2,7 +2,7 @@
 
 use crate::tree::{self, assert_none};
 
-const NOUNS: [&str; 14] = [
+const NOUNS: [&str; 18] = [
     "agent",
     "session",
     "event",
@@ -17,6 +17,10 @@ const NOUNS: [&str; 14] = [
     "executor",
     "token",
     "feed",
+    "message",
+    "approval",
+    "question",
+    "retention",
 ];
 
 /// The folders in which every noun has a file or a folder of its name.

@@ -3,8 +3,9 @@
 use crate::rust_source::{Source, is_word};
 use crate::tree::{self, assert_none};
 
-/// The importer may read foreign database files.
-const SQL_ROOMS: [&str; 2] = ["crates/ah-store-sql", "crates/ah-import"];
+/// The importer may read foreign database files; the host keeps live events in a file of each agent,
+/// which is no part of any store.
+const SQL_ROOMS: [&str; 3] = ["crates/ah-store-sql", "crates/ah-import", "crates/ah-hive"];
 
 /// Words that in this order make a statement.
 const STATEMENTS: [&[&str]; 5] = [

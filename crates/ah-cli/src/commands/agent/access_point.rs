@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use ah_server::AuthMode;
 
 use crate::app::App;
-use crate::commands::serving::{Serving, serve};
+use crate::commands::serving::{Residents, Serving, serve};
 use crate::error::CommandError;
 
 #[derive(Debug, clap::Args)]
@@ -35,5 +35,6 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let tls = args.tls_cert.clone().zip(args.tls_key.clone());
     let (bind, insecure) = (args.bind, args.insecure);
     let coordinator = args.coordinator_compat.map(|port| SocketAddr::new(bind.ip(), port));
-    serve(app, &Serving { bind, auth, insecure, tls, coordinator })
+    let residents = Residents::Elsewhere;
+    serve(app, &Serving { bind, auth, insecure, tls, coordinator, residents })
 }

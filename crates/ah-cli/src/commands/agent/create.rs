@@ -1,3 +1,4 @@
+use ah_hive::resident::marked;
 use ah_model::{NewAgent, RawJson};
 use ah_store::block_on;
 
@@ -25,6 +26,12 @@ pub(crate) struct Args {
     /// The model it runs on
     #[arg(long, value_name = "M")]
     model: Option<String>,
+    /// Refuse to be destroyed: for the manager
+    #[arg(long)]
+    protected: bool,
+    /// Keep a loop running for it wherever `ah up` runs: it handles its mail
+    #[arg(long)]
+    resident: bool,
     /// What else is known of it: a JSON object
     #[arg(long, value_name = "JSON")]
     metadata: Option<String>,
@@ -38,7 +45,13 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let wanted = wanted(app, args)?;
     wanted.check().map_err(correct_flag)?;
-    let agent = block_on(app.store()?.create_agent(wanted))?;
+    let host = app.host()?;
+    let agent = block_on(host.store().create_agent(wanted))?;
+    if let Err(error) = host.create_home(&agent) {
+        // The agent is there; whatever needs its home makes it, or says why not.
+        let reason = CommandError::from(error).problem.detail;
+        app.output.talk(&format!("warning: {} has no home yet: {reason}", agent.name));
+    }
     app.output.result(&agent, |agent| agent.id.to_string())
 }
 
@@ -48,13 +61,18 @@ fn wanted(app: &App, args: &Args) -> Result<NewAgent, CommandError> {
         Ok::<_, CommandError>(given.unwrap_or_else(RawJson::empty_object))
     };
     let session = args.session.wanted(app, args.kind.as_deref())?;
+    let mut metadata = object("metadata", &args.metadata)?;
+    if args.resident {
+        metadata = marked(&metadata, true).map_err(correct_flag)?;
+    }
     Ok(NewAgent {
         id: args.id.as_deref().map(str::parse).transpose()?,
         agent_type: args.agent_type.parse()?,
         descriptor: json_flag("descriptor", args.descriptor.as_deref())?,
         permissions: object("permissions", &args.permissions)?,
-        metadata: object("metadata", &args.metadata)?,
+        metadata,
         model: args.model.clone(),
+        protected: args.protected,
         ..NewAgent::new(&args.name, session)
     })
 }

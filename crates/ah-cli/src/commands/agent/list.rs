@@ -20,6 +20,9 @@ pub(crate) struct Args {
     /// With this text in the name
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
+    /// Only destroyed ones, of which what they left is kept
+    #[arg(long)]
+    kept: bool,
     #[command(flatten)]
     paging: Paging,
 }
@@ -46,5 +49,6 @@ fn filter(args: &Args) -> Result<AgentFilter, Invalid> {
         agent_type: args.agent_type.as_deref().map(str::parse::<AgentType>).transpose()?,
         kind: args.kind.clone(),
         name: args.name.clone(),
+        destroyed: args.kept.then_some(true),
     })
 }

@@ -5,15 +5,20 @@ mod append;
 mod compact;
 mod context;
 mod create;
+mod destroy;
 mod fork;
 mod history;
 mod kinds;
 mod lifecycle;
 mod list;
+mod model;
+mod purge;
 mod repair;
 mod reset;
 mod restore;
 mod retire;
+mod revive;
+mod run;
 mod say;
 mod sessions;
 mod show;
@@ -51,6 +56,14 @@ pub(crate) enum Command {
     Wake(Lazy<wake::Args>),
     /// Let an agent die: its session ends and nothing more happens to it
     Retire(Lazy<retire::Args>),
+    /// Stop an agent for good, keep what it left, and leave a tombstone
+    Destroy(Lazy<destroy::Args>),
+    /// Ask to bring back a destroyed agent with what it left
+    Revive(Lazy<revive::Args>),
+    /// Destroy an agent and wipe everything it left; there is no undo
+    Purge(Lazy<purge::Args>),
+    /// Show or choose the model an agent runs on
+    Model(Lazy<model::Args>),
     /// End an agent's session, begin the next one and print its id
     Reset(Lazy<reset::Args>),
     /// Begin an agent's next session with a summary of the one before
@@ -73,6 +86,8 @@ pub(crate) enum Command {
     History(Lazy<history::Args>),
     /// Show what an agent cost: in all, and by session
     Stats(Lazy<stats::Args>),
+    /// Wait for an agent's mail and run its program once per message
+    Run(Lazy<run::Args>),
     /// Serve the database to other programs over HTTP
     AccessPoint(Lazy<access_point::Args>),
     /// Agent kinds: the programs that agents are instances of
@@ -89,6 +104,10 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
         Command::Sleep(args) => sleep::run(app, &args),
         Command::Wake(args) => wake::run(app, &args),
         Command::Retire(args) => retire::run(app, &args),
+        Command::Destroy(args) => destroy::run(app, &args),
+        Command::Revive(args) => revive::run(app, &args),
+        Command::Purge(args) => purge::run(app, &args),
+        Command::Model(args) => model::run(app, &args),
         Command::Reset(args) => reset::run(app, &args),
         Command::Compact(args) => compact::run(app, &args),
         Command::Fork(args) => fork::run(app, &args),
@@ -100,6 +119,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
         Command::Sessions(args) => sessions::run(app, &args),
         Command::History(args) => history::run(app, &args),
         Command::Stats(args) => stats::run(app, &args),
+        Command::Run(args) => run::run(app, &args),
         Command::AccessPoint(args) => access_point::run(app, &args),
         Command::Kinds(Lazy(command)) => kinds::run(app, command),
     }

@@ -1,3 +1,4 @@
+use ah_hive::resident::marked;
 use ah_model::AgentUpdate;
 use ah_store::block_on;
 use clap::ArgGroup;
@@ -11,7 +12,7 @@ use crate::error::CommandError;
     ArgGroup::new("change")
         .required(true)
         .multiple(true)
-        .args(["descriptor", "permissions", "tokens", "stats", "metadata", "model"])
+        .args(["descriptor", "permissions", "tokens", "stats", "metadata", "model", "protected", "resident"])
 ))]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -34,15 +35,27 @@ pub(crate) struct Args {
     /// The model it runs on; an empty one forgets it
     #[arg(long, value_name = "M")]
     model: Option<String>,
+    /// Whether it refuses to be destroyed
+    #[arg(long, value_name = "BOOL")]
+    protected: Option<bool>,
+    /// Whether a loop is kept running for it wherever `ah up` runs
+    #[arg(long, value_name = "BOOL")]
+    resident: Option<bool>,
     /// Only if the agent is at this revision
     #[arg(long, value_name = "N")]
     if_revision: Option<u64>,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    let update = update(args)?;
+    let mut update = update(args)?;
     let store = app.store()?;
     let agent = args.named.living(app, &*store)?;
+    if let Some(resident) = args.resident {
+        let metadata = update.metadata.as_ref().unwrap_or(&agent.metadata);
+        update.metadata = Some(marked(metadata, resident).map_err(correct_flag)?);
+        // What was read is what is changed.
+        update.expected_revision.get_or_insert(agent.revision);
+    }
     update.check(&agent.agent_type).map_err(correct_flag)?;
     let agent = block_on(store.update_agent(agent.id, update))?;
     app.output.result(&agent, |agent| format!("revision {}", agent.revision))
@@ -56,6 +69,7 @@ fn update(args: &Args) -> Result<AgentUpdate, CommandError> {
         stats: json_flag("stats", args.stats.as_deref())?,
         metadata: json_flag("metadata", args.metadata.as_deref())?,
         model: args.model.clone(),
+        protected: args.protected,
         expected_revision: args.if_revision,
     })
 }

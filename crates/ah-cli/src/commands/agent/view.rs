@@ -25,7 +25,7 @@ pub(crate) const SESSION_HEADER: &[&str] =
 pub(crate) fn row(agent: &Agent, now: Timestamp) -> Vec<String> {
     vec![
         printable(&agent.name),
-        agent.lifecycle.to_string(),
+        stands(agent),
         printable(agent.agent_type.as_str()),
         agent.kind.to_string(),
         printable(agent.model.as_deref().unwrap_or_default()),
@@ -41,7 +41,8 @@ pub(crate) fn agent(agent: &Agent) -> String {
     fields(&[
         ("id", agent.id.to_string()),
         ("name", agent.name.clone()),
-        ("lifecycle", agent.lifecycle.to_string()),
+        ("lifecycle", stands(agent)),
+        ("protected", if agent.protected { "yes".to_owned() } else { String::new() }),
         ("type", agent.agent_type.to_string()),
         ("kind", agent.kind.to_string()),
         ("model", agent.model.clone().unwrap_or_default()),
@@ -58,6 +59,14 @@ pub(crate) fn agent(agent: &Agent) -> String {
         ("created", agent.created_at.to_string()),
         ("changed", agent.updated_at.to_string()),
     ])
+}
+
+/// Whether it takes part; a tombstone says so.
+fn stands(agent: &Agent) -> String {
+    match agent.destroyed_at {
+        Some(_) => "destroyed".to_owned(),
+        None => agent.lifecycle.to_string(),
+    }
 }
 
 /// A JSON value on a line; nothing when it says nothing.

@@ -1,8 +1,9 @@
-//! `ah import`: agents and sessions that other programs left.
+//! `ah import`: agents, sessions and mail that other programs left.
 
 mod coordinator;
 mod daycare;
 mod daycare_db;
+mod hyperhive;
 mod progress;
 mod report;
 
@@ -22,6 +23,8 @@ pub(crate) enum Command {
     DaycareDb(Lazy<daycare_db::Args>),
     /// Bring in the sessions, events and runs of an Agent Coordinator's database
     Coordinator(Lazy<coordinator::Args>),
+    /// Bring in the messages, approvals, questions and live events of a Hyperhive
+    Hyperhive(Lazy<hyperhive::Args>),
 }
 
 pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
@@ -29,6 +32,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
         Command::Daycare(args) => daycare::run(app, &args),
         Command::DaycareDb(args) => daycare_db::run(app, &args),
         Command::Coordinator(args) => coordinator::run(app, &args),
+        Command::Hyperhive(args) => hyperhive::run(app, &args),
     }
 }
 

@@ -1,6 +1,9 @@
 //! What an import did, as people read it.
 
-use ah_import::{CoordinatorReport, Counts, ImportReport, Outcome, RecordCounts, Remark};
+use ah_import::{
+    CoordinatorReport, Counts, HyperhiveReport, ImportReport, Outcome, RecordCounts, Remark,
+    RowCounts,
+};
 
 use crate::app::App;
 use crate::error::{CommandError, Exit};
@@ -27,6 +30,20 @@ pub(super) fn print_sessions(
 ) -> Result<(), CommandError> {
     app.output.result(report, |report| human(&of_sessions(report), remarks_max(verbose)))?;
     refuse_failed(report.sessions, "sessions")
+}
+
+/// Prints the report; a file or agent that could not be taken makes the command fail.
+pub(super) fn print_hive(
+    app: &App,
+    report: &HyperhiveReport,
+    verbose: bool,
+) -> Result<(), CommandError> {
+    app.output.result(report, |report| human(&of_hive(report), remarks_max(verbose)))?;
+    if let Some(first) = report.failed.first() {
+        let message = format!("{} could not be taken: {}", first.path, first.reason);
+        return Err(CommandError::new(Exit::Failed, message));
+    }
+    refuse_failed(report.import.agents, "agents")
 }
 
 fn remarks_max(verbose: bool) -> usize {
@@ -105,6 +122,28 @@ fn of_sessions(report: &CoordinatorReport) -> Shown<'_> {
     head.extend(of_records(&report.records));
     let (remarks, more_remarks) = (&report.remarks[..], report.more_remarks);
     Shown { head, remarks, more_remarks, details: details.collect() }
+}
+
+fn of_hive(report: &HyperhiveReport) -> Shown<'_> {
+    let mut shown = of_agents(&report.import);
+    let rows = [
+        ("messages", report.messages),
+        ("approvals", report.approvals),
+        ("questions", report.questions),
+    ];
+    shown.head.extend(rows.map(|(name, counts)| (name, of_rows(counts))));
+    let failed = report.failed.iter().map(|file| ("not taken", file.path.clone()));
+    shown.head.extend(failed);
+    shown
+}
+
+fn of_rows(counts: RowCounts) -> String {
+    filled(&[
+        (counts.imported, "imported"),
+        (counts.updated, "updated"),
+        (counts.present, "there already"),
+        (counts.kept_raw, "kept raw"),
+    ])
 }
 
 fn first_lines(source: &str, dry_run: bool) -> Vec<(&'static str, String)> {

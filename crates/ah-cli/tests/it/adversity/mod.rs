@@ -2,9 +2,11 @@
 //! acknowledged is lost, and nothing is left half written.
 
 mod agents;
+mod approvals;
 mod concurrency;
 mod kill;
 mod ledger;
+mod mail;
 mod old_database;
 mod random;
 mod server;

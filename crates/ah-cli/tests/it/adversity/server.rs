@@ -31,8 +31,8 @@ const AGAIN: Duration = Duration::from_millis(10);
 const DONE_WITHIN: Duration = Duration::from_secs(60);
 
 /// An access point that can be killed and started again at the same address.
-struct Victim {
-    home: Home,
+pub(super) struct Victim {
+    pub(super) home: Home,
     /// The database, when it is not the home's own file.
     database: Option<String>,
     port: u16,
@@ -40,7 +40,7 @@ struct Victim {
 }
 
 impl Victim {
-    fn new(database: Option<&str>) -> Self {
+    pub(super) fn new(database: Option<&str>) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let database = database.map(str::to_owned);
         let mut victim = Self { home: Home::new(), database, port, child: None };
@@ -48,11 +48,11 @@ impl Victim {
         victim
     }
 
-    fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    fn start(&mut self) {
+    pub(super) fn start(&mut self) {
         let bind = format!("127.0.0.1:{}", self.port);
         let mut command = self.home.ah(&["agent", "access-point", "--no-auth", "--bind", &bind]);
         if let Some(url) = &self.database {
@@ -61,7 +61,7 @@ impl Victim {
         self.child = Some(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     }
 
-    fn kill(&mut self) {
+    pub(super) fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().unwrap();
             child.wait().unwrap();
@@ -76,22 +76,22 @@ impl Drop for Victim {
 }
 
 /// A schema of its own on the server that the tests use; gone with it.
-struct Database {
+pub(super) struct Database {
     server: String,
     schema: String,
-    url: String,
+    pub(super) url: String,
 }
 
 impl Database {
     /// Nothing when the tests are told to skip PostgreSQL.
     #[expect(clippy::disallowed_methods, reason = "tests are told where their server is")]
-    fn new() -> Option<Self> {
+    pub(super) fn new(name: &str) -> Option<Self> {
         let server = std::env::var("AH_TEST_POSTGRES").unwrap_or_default();
         assert!(!server.is_empty(), "AH_TEST_POSTGRES is not set: run `cargo xtask test`");
         if server == "skip" {
             return None;
         }
-        let schema = format!("two_access_points_{}", std::process::id());
+        let schema = format!("{name}_{}", std::process::id());
         let separator = if server.contains('?') { '&' } else { '?' };
         let url = format!("{server}{separator}options=-csearch_path%3D{schema}");
         let database = Self { server, schema, url };
@@ -113,19 +113,22 @@ impl Drop for Database {
 
 /// A client that does not give up, and goes to the next server when one does not answer. What it
 /// sends twice has a key, or says the same twice.
-struct Client {
+pub(super) struct Client {
     urls: Vec<String>,
-    name: String,
+    pub(super) name: String,
     requests: AtomicU64,
 }
 
 impl Client {
-    fn new(urls: &[String], name: &str) -> Self {
+    pub(super) fn new(urls: &[String], name: &str) -> Self {
         Self { urls: urls.to_vec(), name: name.to_owned(), requests: AtomicU64::new(0) }
     }
 
     /// Asks until there is an answer; a refusal is one.
-    fn ask<T>(&self, ask: impl Fn(&dyn Store) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(super) fn ask<T>(
+        &self,
+        ask: impl Fn(&dyn Store) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let key = RequestKey::new(format!("{}-{number}", self.name), []).unwrap();
         let first = usize::try_from(number).unwrap();
@@ -369,7 +372,7 @@ fn a_server_killed_fifty_times_loses_nothing_and_leases_nothing_twice() {
 /// end one is gone for good. A program that uses the database itself is at work all the time.
 #[test]
 fn of_two_access_points_on_one_database_either_may_die() {
-    let Some(database) = Database::new() else { return };
+    let Some(database) = Database::new("two_access_points") else { return };
     let mut victims = [Victim::new(Some(&database.url)), Victim::new(Some(&database.url))];
     let direct = Home::new();
     let url = ["--database-url", database.url.as_str()];

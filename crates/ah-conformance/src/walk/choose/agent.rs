@@ -48,7 +48,7 @@ impl Chooser<'_> {
         }
     }
 
-    fn agent_id(&mut self) -> AgentId {
+    pub(super) fn agent_id(&mut self) -> AgentId {
         if self.agents.is_empty() || self.random.one_in(6) {
             return self.random.pick(&AGENT_IDS).parse().unwrap();
         }
@@ -126,6 +126,7 @@ impl Chooser<'_> {
             stats: self.object(),
             metadata: self.object(),
             model: self.maybe_text(),
+            protected: self.random.one_in(8),
             origin: self.random.one_in(4).then(|| self.origin()),
             session,
         }
@@ -140,6 +141,7 @@ impl Chooser<'_> {
             stats: self.random.one_in(3).then(|| self.object()),
             metadata: self.random.one_in(3).then(|| self.object()),
             model: self.maybe_text(),
+            protected: self.random.one_in(4).then(|| self.random.one_in(4)),
             expected_revision: self.random.one_in(3).then_some(revision),
         }
     }

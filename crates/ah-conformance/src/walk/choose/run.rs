@@ -109,10 +109,15 @@ impl Chooser<'_> {
             5 => Op::SaveDraft(None, draft_fields(other)),
             _ => Op::Runs(RunOperation::StopSession(format!("w{other}").parse().unwrap())),
         };
-        let name = format!("{number} at {}", self.now.unix_ms() / 1_800_000);
+        self.under_key(&number.to_string(), operation)
+    }
+
+    /// The operation under a key that changes with the half hour.
+    pub(super) fn under_key(&mut self, name: &str, operation: Operation) -> Operation {
+        let name = format!("{name} at {}", self.now.unix_ms() / 1_800_000);
         let request = format!("{operation:?}");
         let key = RequestKey::new(name, [request.as_bytes()]).unwrap();
-        Op::Keyed(key, Box::new(operation))
+        Operation::Keyed(key, Box::new(operation))
     }
 
     fn executor_id(&mut self) -> ExecutorId {

@@ -12,6 +12,8 @@ use super::schema::{Named, Schemas};
 const TRIES: usize = 30;
 /// Fields that name a thing together, and are no ids.
 const PAIRS: [&str; 2] = ["scope", "key"];
+/// The schema of who takes part: the operator, and agents by their names.
+const PARTY: &str = "Party";
 /// Most values that are remembered of one name.
 const KNOWN_MAX: usize = 24;
 
@@ -26,8 +28,8 @@ pub(super) struct Values<'a> {
 
 impl<'a> Values<'a> {
     pub(super) fn new(document: &'a Value, seed: u64) -> Self {
-        let (random, known) = (Random::new(seed), BTreeMap::new());
-        Self { schemas: Schemas(document), random, known, held: None }
+        let known = BTreeMap::from([(PARTY.to_owned(), vec![json!("operator")])]);
+        Self { schemas: Schemas(document), random: Random::new(seed), known, held: None }
     }
 
     /// Remembers what an answer named, so that requests are about things that are there.
@@ -49,8 +51,11 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Remembers the run of an answer, if somebody holds it.
+    /// Remembers the run of an answer, if somebody holds it; or the newest agent, which still lives.
     pub(super) fn hold(&mut self, answer: &Value) {
+        if let (Some(name), Some("active")) = (answer.get("name"), answer["lifecycle"].as_str()) {
+            self.known.insert(PARTY.to_owned(), vec![json!("operator"), name.clone()]);
+        }
         let run = answer.get("run").unwrap_or(answer);
         let held = ["claimed", "running"].contains(&run["status"].as_str().unwrap_or_default());
         if let (Some(id), Some(epoch), true) = (run["id"].as_str(), run.get("leaseEpoch"), held) {

@@ -1,0 +1,20 @@
+use ah_model::{Party, Verdict};
+
+use super::decide::decide;
+use crate::app::App;
+use crate::commands::party;
+use crate::error::CommandError;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The approval's id, or the beginning of it
+    id: String,
+    /// What the agent should know of it
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+}
+
+pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
+    party::require_operator(app, "decide approvals")?;
+    decide(app, &args.id, Verdict::Approved, Party::Operator, args.note.clone())
+}

@@ -1,0 +1,246 @@
+//! Messages in SQL: `row` reads and writes the row, `send` queues them, `receive` hands them out and
+//! hears their holders, `settle` ends what others or time decided, `list` filters and pages.
+//!
+//! Rows are locked in one order everywhere: agents, approvals, questions, then messages by ascending
+//! number. Who hands messages out or ends leases passes by what is locked and waits for nobody.
+
+mod list;
+mod receive;
+mod row;
+mod send;
+mod settle;
+
+use ah_model::{
+    Hold, Message, MessageFilter, MessageId, NewMessage, Page, PageRequest, Party, Receive,
+    Release, check_holds, check_lease_ms,
+};
+use ah_store::{Messages, StoreError};
+use async_trait::async_trait;
+
+use crate::SqlStore;
+use crate::page::ids_with_prefix;
+
+pub(crate) use self::receive::is_receivable;
+pub(crate) use self::row::read_party;
+pub(crate) use self::send::{import, post};
+pub(crate) use self::settle::{DUE, lapse, lapsed};
+
+/// What is still to be handled, as the index of it says.
+const OPEN: &str = "acked_at IS NULL AND dead_at IS NULL";
+
+#[async_trait]
+impl Messages for SqlStore {
+    async fn send_message(&self, message: NewMessage) -> Result<Vec<Message>, StoreError> {
+        message.check()?;
+        self.once_as_due(Option::is_some, move |tx, ctx| send::send(tx, ctx, &message)).await
+    }
+
+    async fn message(&self, id: MessageId) -> Result<Message, StoreError> {
+        self.read_as_due(move |tx, _| row::get(tx, &id)).await
+    }
+
+    async fn message_ids_with_prefix(&self, prefix: String) -> Result<Vec<MessageId>, StoreError> {
+        self.read(move |tx, _| ids_with_prefix(tx, "messages", &prefix)).await
+    }
+
+    async fn list_messages(
+        &self,
+        filter: MessageFilter,
+        page: PageRequest,
+    ) -> Result<Page<Message>, StoreError> {
+        self.read_as_due(move |tx, _| list::list(tx, &filter, &page)).await
+    }
+
+    async fn receive_messages(&self, receive: Receive) -> Result<Vec<Message>, StoreError> {
+        receive.check()?;
+        // Who has nothing to acknowledge often finds nothing, and looking costs no write. A key that
+        // was used before is asked about in any case.
+        if receive.ack.is_empty() && self.key.is_none() {
+            let wanted = receive.clone();
+            if !self.read_as_due(move |tx, ctx| receive::look(tx, ctx, &wanted)).await? {
+                return Ok(Vec::new());
+            }
+        }
+        let some = |handed_out: &Option<Vec<Message>>| {
+            handed_out.as_ref().is_some_and(|all| !all.is_empty())
+        };
+        self.once_as_due(some, move |tx, ctx| receive::receive(tx, ctx, &receive)).await
+    }
+
+    async fn renew_message(&self, hold: Hold, lease_ms: u64) -> Result<Message, StoreError> {
+        check_lease_ms(lease_ms)?;
+        self.write_as_due(move |tx, ctx| receive::renew(tx, ctx, &hold, lease_ms)).await
+    }
+
+    async fn ack_messages(&self, holds: Vec<Hold>) -> Result<Vec<Message>, StoreError> {
+        check_holds(&holds)?;
+        self.write_as_due(move |tx, ctx| receive::ack(tx, ctx, &holds, None)).await
+    }
+
+    async fn release_message(&self, release: Release) -> Result<Message, StoreError> {
+        release.check()?;
+        self.write_as_due(move |tx, ctx| settle::release(tx, ctx, &release)).await
+    }
+
+    async fn requeue_message(&self, id: MessageId) -> Result<Message, StoreError> {
+        self.write_as_due(move |tx, ctx| settle::requeue(tx, ctx, &id)).await
+    }
+
+    async fn dismiss_notices(&self, to: Party, about: String) -> Result<u64, StoreError> {
+        self.write_as_due(move |tx, ctx| settle::dismiss(tx, ctx, &to, &about)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ah_conformance::{SeededIds, TestClock};
+    use ah_model::{
+        MessageFilter, MessageKind, MessageStatus, NewAgent, NewMessage, NewQuestion, NewRepo,
+        NewSession, PageRequest, Party, Vcs,
+    };
+    use ah_store::{Agents, Capabilities, Ids, Messages, Questions, block_on};
+
+    use crate::tx::{More, Param, Tx};
+    use crate::{SqlStore, SqliteOptions};
+
+    fn open() -> (tempfile::TempDir, SqlStore) {
+        let directory = tempfile::tempdir().unwrap();
+        let options = SqliteOptions::new(directory.path().join("state.db"));
+        let ids = Ids::new(Box::new(SeededIds::new(1)));
+        let capabilities = Capabilities { workspaces: false };
+        let clock = Arc::new(TestClock::new());
+        let (store, _) = SqlStore::open_sqlite(options, capabilities, clock, ids).unwrap();
+        let root_path = Some("/r".to_owned());
+        let repo = NewRepo { vcs: Vcs::None, root_path, remote_url: None, default_branch: None };
+        let session = NewSession::new(repo, "codex".parse().unwrap());
+        block_on(store.create_agent(NewAgent::new("mira", session))).unwrap();
+        (directory, store)
+    }
+
+    fn mira() -> Party {
+        Party::Agent("mira".to_owned())
+    }
+
+    /// A transaction that has every statement explained instead of run.
+    struct Explained<'a>(&'a mut dyn Tx, String);
+
+    impl Tx for Explained<'_> {
+        fn dialect(&self) -> crate::tx::Dialect {
+            self.0.dialect()
+        }
+
+        fn execute(&mut self, _: &str, _: &[Param<'_>]) -> Result<u64, ah_store::StoreError> {
+            Ok(0)
+        }
+
+        fn query(
+            &mut self,
+            sql: &str,
+            params: &[Param<'_>],
+            _: &mut dyn FnMut(&dyn crate::tx::Row) -> Result<More, ah_store::StoreError>,
+        ) -> Result<(), ah_store::StoreError> {
+            self.0.query(&format!("EXPLAIN QUERY PLAN {sql}"), params, &mut |row| {
+                self.1.push_str(&row.text(3)?);
+                self.1.push('\n');
+                Ok(More::Yes)
+            })
+        }
+
+        fn insert_rows(
+            &mut self,
+            _: &'static str,
+            _: &'static [crate::tx::Column],
+            _: &mut dyn Iterator<Item = Vec<Param<'_>>>,
+        ) -> Result<(), ah_store::StoreError> {
+            Ok(())
+        }
+    }
+
+    /// How SQLite goes about what `work` asks.
+    fn plan(
+        store: &SqlStore,
+        work: impl Fn(&mut dyn Tx) -> Result<(), ah_store::StoreError> + Send + 'static,
+    ) -> String {
+        let explain = move |tx: &mut dyn Tx, _: &crate::resources::Resources| {
+            let mut explained = Explained(tx, String::new());
+            work(&mut explained)?;
+            Ok(explained.1)
+        };
+        block_on(store.read(explain)).unwrap()
+    }
+
+    #[test]
+    fn what_is_handed_out_and_listed_is_found_by_its_index() {
+        let (_directory, store) = open();
+        let now = ah_model::Timestamp::EPOCH;
+        let received = plan(&store, move |tx| super::is_receivable(tx, &mira(), now).map(drop));
+        assert!(received.contains("USING INDEX messages_open (<expr>=?)"), "{received}");
+        let due = plan(&store, move |tx| {
+            let sql = format!("SELECT number FROM messages WHERE {}", super::DUE);
+            tx.query(&sql, &[now.into()], &mut |_| Ok(More::Yes))
+        });
+        assert!(due.contains("INDEX messages_leases (lease_expires_at"), "{due}");
+        let listed = |filter: MessageFilter| {
+            plan(&store, move |tx| {
+                super::list::list(tx, &filter, &PageRequest::default()).map(drop)
+            })
+        };
+        let (open, dead) = (MessageStatus::Queued, MessageStatus::Dead);
+        for (filter, index) in [
+            (MessageFilter { to: Some(mira()), ..MessageFilter::default() }, "messages_to "),
+            (MessageFilter { from: Some(mira()), ..MessageFilter::default() }, "messages_from "),
+            (
+                MessageFilter {
+                    to: Some(mira()),
+                    statuses: vec![open, MessageStatus::Leased],
+                    ..MessageFilter::default()
+                },
+                "messages_open ",
+            ),
+            (MessageFilter { statuses: vec![dead], ..MessageFilter::default() }, "messages_dead "),
+        ] {
+            let plan = listed(filter.clone());
+            assert!(plan.contains(index), "{filter:?}: {plan}");
+            assert!(!plan.contains("TEMP B-TREE"), "{filter:?}: {plan}");
+        }
+    }
+
+    #[test]
+    fn one_odd_row_hides_no_other_message_and_is_named_by_the_check() {
+        let (_directory, store) = open();
+        for text in ["odd", "sound"] {
+            let new = NewMessage::new(Party::Operator, mira(), text);
+            block_on(store.send_message(new)).unwrap();
+        }
+        let asked = NewQuestion::new(mira(), Party::Operator, "which?");
+        block_on(store.ask_question(asked)).unwrap();
+        let odd = [
+            "UPDATE messages SET kind = 'rumour', status = 'lost', sender = 'a/b', \
+             sent_at = 'soon' WHERE body = 'odd'",
+            "UPDATE questions SET status = 'moot', options = 'none'",
+        ];
+        block_on(
+            store.write(move |tx, _| odd.iter().try_for_each(|sql| tx.execute(sql, &[]).map(drop))),
+        )
+        .unwrap();
+
+        let list = block_on(store.list_messages(MessageFilter::default(), PageRequest::default()));
+        let messages = list.unwrap().items;
+        let bodies: Vec<_> = messages.iter().map(|message| message.body.as_str()).collect();
+        assert_eq!(bodies, ["sound", "odd"]);
+        let odd = &messages[1];
+        assert_eq!((odd.kind, odd.status), (MessageKind::Mail, MessageStatus::Dead));
+        assert_eq!(odd.from, Party::Agent("a/b".to_owned()));
+        let rules: Vec<_> = block_on(store.check()).unwrap().violations;
+        let rules: Vec<_> = rules.iter().map(|violation| violation.rule).collect();
+        let named = [
+            "what approvals, questions and receipts hold is JSON",
+            "times and numbers of messages, approvals, questions and receipts are such",
+            "a message has a kind and a status of the state machine",
+            "a question has a status of the state machine, and an end exactly when it is over",
+        ];
+        assert_eq!(rules, named);
+    }
+}
