@@ -164,6 +164,10 @@ impl From<ResidentError> for CommandError {
             ResidentError::Held { .. } => {
                 (Exit::Conflict, "`ah up` runs resident agents; an agent has one loop on a machine")
             }
+            ResidentError::Left { .. } => (
+                Exit::Conflict,
+                "end it, or start the machine again: two must not do the same work",
+            ),
             ResidentError::NotActive { .. } => (Exit::Conflict, "`ah agent wake NAME` wakes it"),
             ResidentError::NoProgram { .. } | ResidentError::ProgramMissing { .. } => (
                 Exit::Configuration,

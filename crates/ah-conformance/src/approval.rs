@@ -11,8 +11,8 @@ use crate::given::{
     agent, all, create_agent, everything, from_cursor, json, paged, race, refusal, set_lifecycle,
 };
 use crate::given_hive::{
-    agents, approval, approval_id, approvals, decide, destroy, mail_of, notice, party, request,
-    requested, the_dead, told,
+    agents, approval, approval_id, approvals, decide, destroy, mail_of, notice, party, pending,
+    request, requested, the_dead, told,
 };
 use crate::given_run::assert_refused;
 
@@ -31,24 +31,8 @@ pub async fn an_approval_is_kept_as_it_was_asked_for(h: &mut dyn Harness) {
     agents(h, &["Mira"]).await;
     for new in [full("p1", "mIRA"), request("p2", "Mira", "deploy-it_2")] {
         let asked = h.store().request_approval(new.clone()).await.unwrap();
-        let expected = Approval {
-            id: new.id.unwrap(),
-            number: asked.number,
-            agent: "Mira".to_owned(),
-            kind: new.kind,
-            commit_ref: new.commit_ref,
-            commit: new.commit,
-            reason: new.reason,
-            details: new.details,
-            status: ApprovalStatus::Pending,
-            requested_at: h.clock().now(),
-            resolved_at: None,
-            resolved_by: None,
-            resolver: None,
-            note: None,
-            carried_out_at: None,
-            problem: None,
-        };
+        let expected =
+            Approval { number: asked.number, agent: "Mira".to_owned(), ..pending(h, &new) };
         assert_eq!(asked, expected);
         h.clock().advance_ms(10);
         h.reopen().await;

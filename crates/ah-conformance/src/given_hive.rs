@@ -1,10 +1,11 @@
 //! What behaviours of the hive start from: parties, mail, notices.
 
 use ah_model::{
-    Agent, Answer, Approval, ApprovalFilter, ApprovalId, Decision, Hold, Lifecycle, Message,
-    MessageFilter, MessageId, NewApproval, NewMessage, NewQuestion, Party, Question,
-    QuestionFilter, QuestionId, Receive, Release, Verdict,
+    Agent, Answer, Approval, ApprovalFilter, ApprovalId, ApprovalStatus, Decision, Hold, Lifecycle,
+    Message, MessageFilter, MessageId, MessageKind, MessageStatus, NewApproval, NewMessage,
+    NewQuestion, Party, Question, QuestionFilter, QuestionId, Receive, Release, Verdict,
 };
+use ah_store::Clock;
 
 use crate::Harness;
 use crate::given::{agent_id, all, create_agent, set_lifecycle};
@@ -50,6 +51,30 @@ pub(crate) async fn destroy(h: &dyn Harness, name: &str) -> Agent {
 
 pub(crate) fn mail(from: &str, to: &str, body: &str) -> NewMessage {
     NewMessage::new(party(from), party(to), body)
+}
+
+/// A message of `mira` to `bob` that nobody got yet.
+pub(crate) fn queued(h: &dyn Harness, id: &str, number: u64, body: &str) -> Message {
+    Message {
+        id: message_id(id),
+        number,
+        kind: MessageKind::Mail,
+        from: party("mira"),
+        to: party("bob"),
+        body: body.to_owned(),
+        in_reply_to: None,
+        about: None,
+        status: MessageStatus::Queued,
+        deliveries: 0,
+        attempts: 0,
+        not_before: None,
+        lease: None,
+        sent_at: h.clock().now(),
+        delivered_at: None,
+        acked_at: None,
+        dead_at: None,
+        note: None,
+    }
 }
 
 /// Sends to one recipient.
@@ -139,6 +164,30 @@ pub(crate) async fn let_die(h: &dyn Harness, id: &str) -> Message {
 /// An approval under the id `id`.
 pub(crate) fn request(id: &str, agent: &str, kind: &str) -> NewApproval {
     NewApproval { id: Some(approval_id(id)), ..NewApproval::new(agent, kind) }
+}
+
+/// What becomes of a request that nobody decided yet, but for its number and the spelling of its
+/// agent.
+pub(crate) fn pending(h: &dyn Harness, new: &NewApproval) -> Approval {
+    let NewApproval { id, agent, kind, commit_ref, commit, reason, details } = new.clone();
+    Approval {
+        id: id.unwrap(),
+        number: 0,
+        agent,
+        kind,
+        commit_ref,
+        commit,
+        reason,
+        details,
+        status: ApprovalStatus::Pending,
+        requested_at: h.clock().now(),
+        resolved_at: None,
+        resolved_by: None,
+        resolver: None,
+        note: None,
+        carried_out_at: None,
+        problem: None,
+    }
 }
 
 pub(crate) async fn requested(h: &dyn Harness, id: &str, agent: &str, kind: &str) -> Approval {

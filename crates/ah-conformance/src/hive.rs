@@ -7,7 +7,7 @@ use ah_model::limits::{HIVE_IMPORT_MAX, MESSAGE_ATTEMPTS_MAX, SWEEP_MAX};
 use ah_model::{
     Answered, Approval, ApprovalStatus, Awaited, Happening, HiveImport, HiveImported, HiveSwept,
     Message, MessageKind, MessageLease, MessageStatus, Outcome, Party, Question, QuestionStatus,
-    RawJson, Receive, Release, Verdict,
+    Receive, Release, Verdict,
 };
 use ah_store::{Clock, StoreError, block_on};
 
@@ -15,8 +15,9 @@ use crate::Harness;
 use crate::given::{everything, race, refusal};
 use crate::given_hive::{
     LEASE, LEASE_MS, agents, answer, approval, approval_id, approvals, ask, ask_for, decide,
-    destroy, hold, let_die, mail, mail_of, message, message_id, next, next_of, party, question,
-    question_id, question_of, questions, receive, release_of, requested, send, sent,
+    destroy, hold, let_die, mail, mail_of, message, message_id, next, next_of, party, pending,
+    question, question_id, question_of, questions, queued, receive, release_of, request, requested,
+    send, sent,
 };
 use crate::given_run::assert_refused;
 
@@ -232,47 +233,11 @@ pub async fn many_who_wait_are_all_woken(h: &mut dyn Harness) {
 
 /// A message of another store.
 fn brought(h: &dyn Harness, id: &str, number: u64) -> Message {
-    Message {
-        id: message_id(id),
-        number,
-        kind: MessageKind::Mail,
-        from: party("mira"),
-        to: party("bob"),
-        body: format!("{id} ☃"),
-        in_reply_to: None,
-        about: None,
-        status: MessageStatus::Queued,
-        deliveries: 0,
-        attempts: 0,
-        not_before: None,
-        lease: None,
-        sent_at: h.clock().now(),
-        delivered_at: None,
-        acked_at: None,
-        dead_at: None,
-        note: None,
-    }
+    queued(h, id, number, &format!("{id} ☃"))
 }
 
 fn brought_approval(h: &dyn Harness, id: &str, number: u64) -> Approval {
-    Approval {
-        id: approval_id(id),
-        number,
-        agent: "mira".to_owned(),
-        kind: "deploy".to_owned(),
-        commit_ref: None,
-        commit: None,
-        reason: None,
-        details: RawJson::empty_object(),
-        status: ApprovalStatus::Pending,
-        requested_at: h.clock().now(),
-        resolved_at: None,
-        resolved_by: None,
-        resolver: None,
-        note: None,
-        carried_out_at: None,
-        problem: None,
-    }
+    Approval { number, ..pending(h, &request(id, "mira", "deploy")) }
 }
 
 fn brought_question(h: &dyn Harness, id: &str, number: u64) -> Question {

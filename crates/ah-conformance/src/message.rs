@@ -4,8 +4,8 @@ use std::slice;
 
 use ah_model::limits::{MESSAGE_BYTES_MAX, RECIPIENTS_MAX};
 use ah_model::{
-    Cursor, Hold, Lifecycle, Message, MessageFilter, MessageId, MessageKind, MessageStatus,
-    NewMessage, PageLimit, PageRequest, Party, Receive, Release,
+    Cursor, Hold, Lifecycle, Message, MessageFilter, MessageId, MessageStatus, NewMessage,
+    PageLimit, PageRequest, Party, Receive, Release,
 };
 use ah_store::{Clock, block_on};
 
@@ -13,7 +13,7 @@ use crate::Harness;
 use crate::given::{all, everything, from_cursor, paged, race, refusal, set_lifecycle};
 use crate::given_hive::{
     agents, any_hold, hold, let_die, mail, mail_of, message, message_id, next, next_of, party,
-    release_of, send, sent, the_dead,
+    queued, release_of, send, sent, the_dead,
 };
 use crate::given_run::assert_refused;
 
@@ -33,26 +33,7 @@ const HOSTILE: [&str; 9] = [
 pub async fn a_message_is_kept_as_it_was_sent(h: &mut dyn Harness) {
     agents(h, &["mira", "bob"]).await;
     let first = sent(h, "mira", "bob", "m1").await;
-    let expected = Message {
-        id: message_id("m1"),
-        number: first.number,
-        kind: MessageKind::Mail,
-        from: party("mira"),
-        to: party("bob"),
-        body: "m1".to_owned(),
-        in_reply_to: None,
-        about: None,
-        status: MessageStatus::Queued,
-        deliveries: 0,
-        attempts: 0,
-        not_before: None,
-        lease: None,
-        sent_at: h.clock().now(),
-        delivered_at: None,
-        acked_at: None,
-        dead_at: None,
-        note: None,
-    };
+    let expected = queued(h, "m1", first.number, "m1");
     assert_eq!(first, expected);
     h.clock().advance_ms(10);
     let reply = NewMessage { in_reply_to: Some(message_id("m1")), ..mail("bob", "mira", "re") };

@@ -2,10 +2,10 @@
 
 use std::slice;
 
-use ah_model::limits::REMOVAL_ROWS_MAX;
+use ah_model::limits::{HIVE_IMPORT_MAX, REMOVAL_ROWS_MAX};
 use ah_model::{
-    Amount, Beginning, FeedCursor, Happening, Lifecycle, MessageStatus, NewEvent, Receipt,
-    ReceiptKind, RemovalStep, RetentionRules, SessionStatus, Tally,
+    Amount, Beginning, FeedCursor, FeedEntry, Happening, HiveImport, Lifecycle, MessageStatus,
+    NewEvent, PageLimit, Receipt, ReceiptKind, RemovalStep, RetentionRules, SessionStatus, Tally,
 };
 use ah_store::{Clock, SessionFork, block_on};
 
@@ -15,7 +15,7 @@ use crate::given::{
     log, new_task, note, paged, race, refusal, renew, reset, set_lifecycle, set_status, tell,
 };
 use crate::given_hive::{
-    agents, any_hold, hold, let_die, mail, mail_of, message_id, next, send, sent,
+    agents, any_hold, hold, let_die, mail, mail_of, message_id, next, queued, send, sent,
 };
 use crate::given_run::{claim, completed, ended, finish, queue, resume_of, session};
 
@@ -245,6 +245,85 @@ pub async fn changes_go_so_long_after_they_happened(h: &mut dyn Harness) {
     let news = feed_after(h, after).await;
     assert_eq!(news.len(), 1);
     assert_eq!(news[0].cursor, FeedCursor { change: end.change + 1, ..end });
+}
+
+/// What the feed says after a place: a change in a word, an event as `event`.
+async fn told_after(h: &dyn Harness, after: FeedCursor) -> Vec<String> {
+    let words = |entry: &FeedEntry| match &entry.happening {
+        Happening::Event(_) => "event".to_owned(),
+        Happening::Change(change) => change.kind.to_string(),
+    };
+    feed_after(h, after).await.iter().map(words).collect()
+}
+
+pub async fn who_missed_changes_that_are_gone_is_told_and_nobody_else(h: &mut dyn Harness) {
+    let mut places = vec![FeedCursor::default()];
+    for name in ["s1", "s2"] {
+        create(h, name).await;
+        places.push(h.store().feed_end().await.unwrap());
+    }
+    let gone_at = h.clock().now();
+    later(h, 1_001);
+    create(h, "s3").await;
+    run(h, &changes_after(1_000)).await;
+    assert_eq!(told_after(h, places[2]).await, ["session-created"], "who had seen all that went");
+    for missed in [places[0], places[1]] {
+        assert_eq!(told_after(h, missed).await, ["changes-trimmed", "session-created"]);
+        let first = h.store().feed(missed, PageLimit::new(1).unwrap()).await.unwrap().remove(0);
+        let mut watch = h.store().watch_feed(missed).await.unwrap();
+        assert_eq!(watch.next().await.unwrap()[0], first);
+        let Happening::Change(change) = first.happening else { panic!("{first:?}") };
+        assert_eq!((change.session_id, change.at), (None, gone_at));
+        assert_eq!(first.cursor.change, places[2].change, "it stands for all that went");
+    }
+}
+
+pub async fn one_note_tells_of_all_changes_that_went(h: &mut dyn Harness) {
+    let begin = FeedCursor::default();
+    let mut seen = begin;
+    for name in ["s1", "s2", "s3"] {
+        create(h, name).await;
+        later(h, 1_000);
+        assert_eq!(run(h, &changes_after(1)).await, tally(&[("changes", 1, 0)]), "{name}");
+        assert_eq!(told_after(h, begin).await, ["changes-trimmed"]);
+        assert_eq!(told_after(h, seen).await, ["changes-trimmed"], "who had read the note before");
+        seen = h.store().feed_end().await.unwrap();
+        later(h, 365 * DAY);
+        assert_eq!(plan(h, &changes_after(1)).await, Tally::default(), "the note is not removed");
+    }
+}
+
+pub async fn the_note_moves_with_every_step_that_removes_changes(h: &mut dyn Harness) {
+    agents(h, &["mira", "bob"]).await;
+    let many: Vec<u64> = (0..=REMOVAL_ROWS_MAX as u64).collect();
+    for some in many.chunks(HIVE_IMPORT_MAX) {
+        let messages = some.iter().map(|n| queued(h, &format!("m{n}"), *n, "x")).collect();
+        let import = HiveImport { messages, ..HiveImport::default() };
+        h.store().import_hive(import).await.unwrap();
+    }
+    later(h, DAY);
+    let all = plan(h, &changes_after(1)).await.rows("changes");
+    let rest = usize::try_from(all).unwrap() - REMOVAL_ROWS_MAX;
+    assert!(step(h, &changes_after(1)).await.more);
+    let told = told_after(h, FeedCursor::default()).await;
+    assert_eq!(told[0], "changes-trimmed");
+    assert_eq!(told[1..], vec!["message-queued"; rest]);
+    assert!(!step(h, &changes_after(1)).await.more);
+    assert_eq!(told_after(h, FeedCursor::default()).await, ["changes-trimmed"]);
+}
+
+pub async fn the_feed_ends_where_it_did_when_all_changes_went(h: &mut dyn Harness) {
+    create(h, "s1").await;
+    append(h, "s1", note("0")).await;
+    later(h, DAY);
+    let end = h.store().feed_end().await.unwrap();
+    assert_eq!(run(h, &changes_after(1)).await, tally(&[("changes", 1, 0)]));
+    assert_eq!(h.store().feed_end().await.unwrap(), end);
+    h.reopen().await;
+    assert_eq!(h.store().feed_end().await.unwrap(), end);
+    assert_eq!(told_after(h, end).await, Vec::<String>::new());
+    create(h, "s2").await;
+    assert_eq!(told_after(h, end).await, ["session-created"]);
 }
 
 pub async fn rules_that_say_nothing_keep_everything(h: &mut dyn Harness) {

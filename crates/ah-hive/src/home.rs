@@ -20,6 +20,8 @@ const APPLIED: &str = "applied";
 const TRASH: &str = "trash";
 /// Where live events are looked at. Its lock lets one sweep in.
 const SWEEP: &str = "sweep";
+/// Which programs run, by the names of their agents.
+const RUNNING: &str = "running";
 const CONFIG: &str = "config";
 const STATE: &str = "state";
 /// What a home consists of beside its repository.
@@ -244,6 +246,11 @@ impl Home {
             dir.child(part)?;
         }
         self.open_applied().map(drop)
+    }
+
+    /// Where it is kept which programs run, out of reach of agents.
+    pub(crate) fn make_running(&self) -> Result<Dir, HostError> {
+        self.open_root()?.make(RUNNING)
     }
 
     fn open(&self) -> Result<Dir, HostError> {

@@ -1,7 +1,8 @@
 //! The feed: everything that happens in a store, in one order per kind of thing, from a cursor on.
 //!
 //! Events come in the order in which they were committed, and so do changes of sessions and runs; a
-//! cursor is the place in both. Who goes on from a cursor misses nothing that came after it.
+//! cursor is the place in both. Who goes on from a cursor misses nothing that came after it, or is told
+//! that changes after it are no longer kept.
 
 use std::fmt;
 use std::str::FromStr;
@@ -81,11 +82,14 @@ pub enum ChangeKind {
     ApprovalUpdated,
     /// A question was asked, answered, withdrawn, or has expired.
     QuestionUpdated,
+    /// Changes up to this one are no longer kept, and whoever reads this has missed some: what they
+    /// told of is to be read anew. It is about nothing; its time is that of the last of them.
+    ChangesTrimmed,
 }
 
 impl ChangeKind {
     /// Every kind.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::SessionCreated,
         Self::SessionUpdated,
         Self::SessionDeleted,
@@ -98,6 +102,7 @@ impl ChangeKind {
         Self::MessageUpdated,
         Self::ApprovalUpdated,
         Self::QuestionUpdated,
+        Self::ChangesTrimmed,
     ];
 
     /// The word stored and printed.
@@ -115,6 +120,7 @@ impl ChangeKind {
             Self::MessageUpdated => "message-updated",
             Self::ApprovalUpdated => "approval-updated",
             Self::QuestionUpdated => "question-updated",
+            Self::ChangesTrimmed => "changes-trimmed",
         }
     }
 }
@@ -171,6 +177,11 @@ pub enum Happening {
 }
 
 impl Happening {
+    /// Whether it says that what came before is no longer kept, which concerns every reader.
+    pub fn is_trimmed(&self) -> bool {
+        matches!(self, Self::Change(change) if change.kind == ChangeKind::ChangesTrimmed)
+    }
+
     /// The session it is about.
     pub fn session_id(&self) -> Option<&SessionId> {
         match self {

@@ -138,6 +138,9 @@ pub(crate) const MCP_DRAIN_MAX: Duration = Duration::from_secs(2);
 pub(crate) const MCP_WAIT_SECONDS_DEFAULT: u64 = 20;
 /// How long it waits at most: clients give up after five minutes or so.
 pub(crate) const MCP_WAIT_SECONDS_MAX: u64 = 240;
+/// How long one request waits of a client that calls again by itself: the usual SDKs give up on a
+/// request after a minute, and go on for ten requests.
+pub(crate) const MCP_ROUND: Duration = Duration::from_secs(50);
 /// How often who waits looks by itself, for what time has decided.
 pub(crate) const MCP_LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long a thread waits for who may have gone away meanwhile.

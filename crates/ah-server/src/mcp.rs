@@ -11,6 +11,7 @@ mod http;
 mod line;
 mod refusal;
 mod resource;
+mod round;
 #[cfg(unix)]
 mod socket;
 mod stdio;

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ah_hive::{Homes, HostRules};
 use ah_store::{Clock, SystemClock};
 
 use crate::bind::Exposure;
+use crate::limits::MCP_ROUND;
 use crate::log::{JobSink, LogSink};
 use crate::tls::Tls;
 
@@ -42,6 +44,8 @@ pub struct ServerOptions {
     pub sockets: Option<PathBuf>,
     /// How long things are kept.
     pub retention: HostRules,
+    /// How long one request of MCP waits, where clients call again by themselves.
+    pub mcp_round: Duration,
 }
 
 impl Default for ServerOptions {
@@ -57,6 +61,7 @@ impl Default for ServerOptions {
             homes: None,
             sockets: None,
             retention: HostRules::default(),
+            mcp_round: MCP_ROUND,
         }
     }
 }

@@ -172,6 +172,24 @@ CREATE TABLE kv (
   PRIMARY KEY (scope, k)
 );
 
+CREATE TABLE message_blocks (
+  party TEXT NOT NULL,
+  block INTEGER NOT NULL,
+  PRIMARY KEY (party, block)
+) WITHOUT ROWID;
+
+CREATE TRIGGER messages_into_block AFTER INSERT ON messages BEGIN
+  INSERT OR IGNORE INTO message_blocks
+    VALUES (lower(new.sender), new.number >> 10), (lower(new.recipient), new.number >> 10);
+END;
+
+CREATE TRIGGER messages_out_of_block AFTER DELETE ON messages
+  WHEN NOT EXISTS (SELECT 1 FROM messages
+    WHERE number BETWEEN (old.number >> 10) << 10 AND ((old.number >> 10) << 10) + 1023)
+BEGIN
+  DELETE FROM message_blocks WHERE block = old.number >> 10;
+END;
+
 CREATE TABLE messages (
   number           INTEGER PRIMARY KEY AUTOINCREMENT,
   id               TEXT NOT NULL UNIQUE,
@@ -198,16 +216,12 @@ CREATE INDEX messages_acked ON messages(acked_at) WHERE acked_at IS NOT NULL;
 
 CREATE INDEX messages_dead ON messages(number) WHERE status = 'dead';
 
-CREATE INDEX messages_from ON messages(lower(sender), number);
-
 CREATE INDEX messages_leases ON messages(lease_expires_at) WHERE lease_expires_at IS NOT NULL;
 
 CREATE INDEX messages_open ON messages(lower(recipient), number)
   WHERE acked_at IS NULL AND dead_at IS NULL;
 
 CREATE INDEX messages_replies ON messages(in_reply_to) WHERE in_reply_to IS NOT NULL;
-
-CREATE INDEX messages_to ON messages(lower(recipient), number);
 
 CREATE TABLE questions (
   number      INTEGER PRIMARY KEY AUTOINCREMENT,

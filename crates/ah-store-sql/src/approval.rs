@@ -63,8 +63,7 @@ fn lock(tx: &mut dyn Tx, id: &ApprovalId) -> Result<Approval, StoreError> {
 
 const INSERT: &str = "INSERT INTO approvals (id, agent, kind, commit_ref, commit_hash, reason, \
     details, status, requested_at, resolved_at, resolved_by, resolver, note, carried_out_at, \
-    problem) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
-    RETURNING number";
+    problem) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
 
 /// Writes a new row, notes it, and gives the approval its number.
 fn insert(tx: &mut dyn Tx, ctx: &Resources, approval: &mut Approval) -> Result<(), StoreError> {
@@ -85,8 +84,7 @@ fn insert(tx: &mut dyn Tx, ctx: &Resources, approval: &mut Approval) -> Result<(
         approval.carried_out_at.into(),
         approval.problem.as_ref().into(),
     ];
-    let number = query_first(tx, INSERT, &params, |row| row.uint(0))?;
-    approval.number = number.ok_or_else(|| StoreError::backend("request", "it got no number"))?;
+    approval.number = tx.insert_numbered(INSERT, &params)?;
     change::approval(tx, ctx, approval)
 }
 

@@ -1,6 +1,8 @@
 //! Notes for the feed: what changed that is not an event, written with the change itself.
 
-use ah_model::{Approval, ChangeKind, ExecutorId, Message, Question, Run, SessionId};
+use ah_model::{
+    Approval, ChangeKind, ExecutorId, Message, MessageId, Party, Question, Run, SessionId,
+};
 use ah_store::StoreError;
 
 use crate::resources::Resources;
@@ -76,6 +78,16 @@ pub(crate) fn message(
     message: &Message,
 ) -> Result<(), StoreError> {
     note_of_party(tx, ctx, kind, message.to.as_str(), Some(message.id.as_str()))
+}
+
+/// The message of that id, which is to `to`, was acknowledged.
+pub(crate) fn acked(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    to: &Party,
+    id: &MessageId,
+) -> Result<(), StoreError> {
+    note_of_party(tx, ctx, ChangeKind::MessageUpdated, to.as_str(), Some(id.as_str()))
 }
 
 /// An approval is new or other.

@@ -88,7 +88,7 @@ fn lock_kept(tx: &mut dyn Tx, id: &QuestionId) -> Result<Question, StoreError> {
 
 const INSERT: &str = "INSERT INTO questions (id, asker, target, question, options, multi, free_text, \
     status, asked_at, deadline_at, resolved_at, answer, late_answer) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING number";
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
 
 /// Writes a new row and gives the question its number.
 fn insert(tx: &mut dyn Tx, question: &mut Question) -> Result<(), StoreError> {
@@ -109,8 +109,7 @@ fn insert(tx: &mut dyn Tx, question: &mut Question) -> Result<(), StoreError> {
         answer.as_ref().map(RawJson::as_str).into(),
         late_answer.as_ref().map(RawJson::as_str).into(),
     ];
-    let number = query_first(tx, INSERT, &params, |row| row.uint(0))?;
-    question.number = number.ok_or_else(|| StoreError::backend("ask", "it got no number"))?;
+    question.number = tx.insert_numbered(INSERT, &params)?;
     Ok(())
 }
 

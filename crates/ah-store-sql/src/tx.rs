@@ -204,6 +204,11 @@ pub(crate) trait Tx {
         each: &mut dyn FnMut(&dyn Row) -> Result<More, StoreError>,
     ) -> Result<(), StoreError>;
 
+    /// Inserts one row of a table whose rows are counted by `number`, and returns that. `sql` says
+    /// nothing of what is returned: SQLite tells it of itself, and makes a table in memory for every
+    /// RETURNING, which costs more than a row does.
+    fn insert_numbered(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError>;
+
     /// Inserts many rows in as few round trips as the engine allows.
     fn insert_rows(
         &mut self,

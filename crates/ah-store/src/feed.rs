@@ -14,6 +14,10 @@ pub trait Feed {
     /// What happened after `after`, each kind of thing in the order of its commits; at most
     /// `limit` entries, fewer when they are large. Empty at the end. What was answered once is
     /// never followed by something that belongs before it.
+    ///
+    /// Retention removes the oldest changes. Who asks with a cursor before the last that is gone is
+    /// told so by a change of the kind [`ah_model::ChangeKind::ChangesTrimmed`] in their place; nobody
+    /// else is.
     async fn feed(&self, after: FeedCursor, limit: PageLimit)
     -> Result<Vec<FeedEntry>, StoreError>;
 

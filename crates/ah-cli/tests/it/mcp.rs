@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use crate::approval::{applied, commit};
 use crate::remote::Server;
+use crate::resident::signal;
 use crate::support::{Home, piped};
+use crate::token::{Up, create};
 
 /// A program that speaks to `ah mcp`.
 struct Client {
@@ -83,6 +85,26 @@ impl Client {
     }
 }
 
+/// Begins to ask, and waits until the question is kept; its id.
+fn begin_to_ask(home: &Home, client: &mut Client) -> String {
+    let ask = json!({ "text": "which?", "waitSeconds": 200 });
+    client.begin("tools/call", json!({ "name": "ask", "arguments": ask }));
+    loop {
+        let open = home.json(&["question", "list"]);
+        if let Some(question) = open["items"].as_array().unwrap().first() {
+            return question["id"].as_str().unwrap().to_owned();
+        }
+    }
+}
+
+/// The id that came back, of a question that is still open.
+fn handle(client: &mut Client) -> String {
+    let answer = client.answer();
+    let asked = &answer["structuredContent"];
+    assert_eq!(asked["outcome"], "open", "{answer}");
+    asked["questionId"].as_str().unwrap().to_owned()
+}
+
 fn hive() -> Home {
     let home = Home::new();
     for name in ["alice", "bob"] {
@@ -112,18 +134,75 @@ fn an_agent_works_on_the_local_database_in_every_era() {
 fn an_answer_of_another_process_ends_the_wait() {
     let home = hive();
     let mut alice = Client::start(&mut home.ah(&["mcp", "--agent", "alice"]), "2025-11-25");
-    let ask = json!({ "text": "which?", "waitSeconds": 200 });
-    alice.begin("tools/call", json!({ "name": "ask", "arguments": ask }));
-    let id = loop {
-        let open = home.json(&["question", "list"]);
-        if let Some(question) = open["items"].as_array().unwrap().first() {
-            break question["id"].as_str().unwrap().to_owned();
-        }
-    };
+    let id = begin_to_ask(&home, &mut alice);
     home.json(&["question", "answer", &id, "blue"]);
     let asked = alice.answer()["structuredContent"].clone();
     assert_eq!(asked["answer"]["values"], json!(["blue"]));
     alice.end();
+}
+
+#[test]
+fn a_program_that_is_ended_while_it_asks_says_the_handle_first() {
+    for version in ["2025-11-25", "2026-07-28"] {
+        let home = hive();
+        let alice = ["mcp", "--agent", "alice"];
+        let mut client = Client::start(&mut home.ah(&alice), version);
+        let id = begin_to_ask(&home, &mut client);
+        signal("-TERM", client.child.id());
+        assert_eq!(handle(&mut client), id);
+        client.end();
+        home.json(&["question", "answer", &id, "blue"]);
+        let mut later = Client::start(&mut home.ah(&alice), version);
+        let fetched = later.tool("get_answer", json!({ "questionId": id }));
+        assert_eq!(fetched["answer"]["values"], json!(["blue"]));
+        later.end();
+    }
+}
+
+#[test]
+fn a_server_that_goes_away_while_an_agent_asks_leaves_it_the_handle() {
+    for version in ["2025-11-25", "2026-07-28"] {
+        let server = Server::start(hive());
+        let elsewhere = Home::new();
+        let alice = ["mcp", "--agent", "alice", "--remote-server", server.url()];
+        let mut client = Client::start(&mut elsewhere.ah(&alice), version);
+        let id = begin_to_ask(server.home(), &mut client);
+        signal("-TERM", server.pid());
+        assert_eq!(handle(&mut client), id);
+        client.end();
+        let server = server.restart();
+        server.home().json(&["question", "answer", &id, "blue"]);
+        let alice = ["mcp", "--agent", "alice", "--remote-server", server.url()];
+        let mut later = Client::start(&mut elsewhere.ah(&alice), version);
+        let fetched = later.tool("get_answer", json!({ "questionId": id }));
+        assert_eq!(fetched["answer"]["values"], json!(["blue"]));
+        later.end();
+    }
+}
+
+#[test]
+fn only_who_may_operate_is_served_as_the_operator_of_a_server() {
+    let up = Up::start();
+    up.home.create_agent("alice");
+    let elsewhere = Home::new();
+    let serve = ["mcp", "--operator", "--remote-server", &up.url];
+    let roles = [("viewer", None), ("executor", None), ("agent", Some("alice"))];
+    for (role, agent) in roles {
+        let whose = agent.map_or(vec![], |name| vec!["--agent", name]);
+        let (secret, _) = create(&up.home, &[&["--role", role][..], &whose].concat());
+        let output = elsewhere.ah(&serve).env("AH_TOKEN", &secret).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(5), "{role}: {said}");
+        assert!(output.stdout.is_empty(), "{role}");
+        let reason = format!("a token of the role {role} does not speak for the operator");
+        assert!(said.contains(&reason), "{said}");
+        assert!(said.contains("ah mcp --agent NAME"), "{said}");
+    }
+    let (secret, _) = create(&up.home, &["--role", "operator"]);
+    let mut command = elsewhere.ah(&serve);
+    let mut operator = Client::start(command.env("AH_TOKEN", &secret), "2026-07-28");
+    assert_eq!(operator.tool("whoami", json!({}))["powers"], "admin");
+    operator.end();
 }
 
 #[test]

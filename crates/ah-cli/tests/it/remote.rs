@@ -42,8 +42,17 @@ impl Server {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
+    /// Where its database is.
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Ends it as a power cut would, and starts another on the same data.
-    fn restart(mut self) -> Self {
+    pub(crate) fn restart(mut self) -> Self {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         let state = Home::new();

@@ -57,7 +57,7 @@ fn types(home: &Home, agent: &str) -> Vec<String> {
     log.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
 }
 
-fn signal(name: &str, process: impl ToString) {
+pub(crate) fn signal(name: &str, process: impl ToString) {
     let done = Command::new("kill").args([name, &process.to_string()]).status().unwrap();
     assert!(done.success());
 }
@@ -205,4 +205,57 @@ fn the_demo_leaves_agents_of_others_alone() {
     home.create_agent("bob");
     let said = errors(&home.run(&["up", "--demo", "--port", "0"]));
     assert!(said.contains("an agent bob is there already that is not the demo's"), "{said}");
+}
+
+/// Whether a process runs; one that has ended and was not asked how does not.
+#[cfg(target_os = "linux")]
+fn runs(process: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.trim()));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// Has a loop killed whose program does `script` first. The next one must not meet it, nor what it
+/// started. The script writes its own number and that of what it started to `begun`.
+#[cfg(target_os = "linux")]
+fn killed_loop_leaves_nobody_to_meet(script: &str, settled: impl Fn(&str, &str) -> bool) {
+    let home = Home::new();
+    // The second one fails if the first, or what that started, is there.
+    let script = format!(
+        "cd $AH_AGENT_HOME/state; if [ -e begun ]; then \
+         for old in $(cat begun); do grep -sq ') [^Z] ' /proc/$old/stat && exit 7; done; \
+         echo alone; exit 0; fi; {script}"
+    );
+    shell_agent(&home, "alice", &script);
+    let id = send(&home, "alice", "work");
+    let mut killed = home.spawn(&["agent", "run", "alice", "--lease", "1s"]);
+    let begun = eventually(|| std::fs::read_to_string(state(&home, "alice", "begun")).ok());
+    let (head, other) = begun.trim().split_once(' ').unwrap();
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    eventually(|| settled(head, other).then_some(()));
+    let output = home.run(&["agent", "run", "alice", "--max-turns", "1"]);
+    let said = errors(&output);
+    succeeded(&output, "ah agent run");
+    assert!(
+        said.contains(&format!("alice: ended process {other} of a turn that broke off")),
+        "{said}"
+    );
+    assert!(!runs(head) && !runs(other), "{said}");
+    let handled = message(&home, &id);
+    assert_eq!((&handled["status"], &handled["deliveries"]), (&json!("acked"), &json!(2)));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_whose_loop_was_killed_is_ended_before_another_gets_its_message() {
+    let script = "sleep 600 & echo $$ $! > begun.tmp; mv begun.tmp begun; wait";
+    killed_loop_leaves_nobody_to_meet(script, |head, other| runs(head) && runs(other));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_program_started_is_ended_also_when_the_program_is_gone() {
+    let script = "sleep 600 & echo $$ $! > begun.tmp; mv begun.tmp begun; \
+                  while kill -0 $PPID; do sleep 0.01; done";
+    killed_loop_leaves_nobody_to_meet(script, |head, other| !runs(head) && runs(other));
 }

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::support::Home;
 
-fn create(home: &Home, arguments: &[&str]) -> (String, Value) {
+/// Makes a token; its secret, and the token itself.
+pub(crate) fn create(home: &Home, arguments: &[&str]) -> (String, Value) {
     let made = home.json(&[&["token", "create"][..], arguments].concat());
     (made["secret"].as_str().unwrap().to_owned(), made["token"].clone())
 }
@@ -89,14 +90,14 @@ fn a_login_needs_a_token_that_is_one() {
 }
 
 /// `ah up` on a port of its own; ends with the test.
-struct Up {
-    home: Home,
+pub(crate) struct Up {
+    pub(crate) home: Home,
     child: std::process::Child,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Up {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let home = Home::new();
         let mut command = home.ah(&["up", "--port", "0", "--json"]);
         let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();

@@ -55,11 +55,25 @@ impl Happenings {
         });
     }
 
-    /// Drops the changes before a time, each if `may_go`.
+    /// Drops the first changes, as long as they are before a time and each `may_go`. The last of
+    /// them says so in their place.
     pub(super) fn forget_changes(&mut self, before: Timestamp, mut may_go: impl FnMut() -> bool) {
-        self.entries.retain(|entry| match entry {
+        let changes = self.entries.iter().filter_map(|entry| match entry {
+            Entry::Change(number, change) => Some((*number, change)),
+            Entry::Event(..) => None,
+        });
+        let mut changes = changes.filter(|(_, change)| change.kind != ChangeKind::ChangesTrimmed);
+        let mut last = 0;
+        while let Some((number, _)) = changes.next().filter(|(_, it)| it.at < before && may_go()) {
+            last = number;
+        }
+        self.entries.retain_mut(|entry| match entry {
+            Entry::Change(number, change) if *number == last => {
+                *change = Change { at: change.at, ..self::change(ChangeKind::ChangesTrimmed) };
+                true
+            }
+            Entry::Change(number, _) => *number > last,
             Entry::Event(..) => true,
-            Entry::Change(_, change) => change.at >= before || !may_go(),
         });
     }
 

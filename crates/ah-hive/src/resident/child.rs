@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::group::{self, Group};
 use super::input::Told;
+use super::left::{MESSAGE_DELIVERY, MESSAGE_ID};
 use super::output::Said;
 use super::program::CommandProgram;
 use super::turn::{End, Ended, Heard, Turn};
@@ -28,7 +29,9 @@ const DRAIN_MAX: Duration = Duration::from_secs(5);
 const COMPLAINT_BYTES_MAX: usize = 2 * 1024;
 
 pub(super) fn run(turn: &mut Turn<'_>, program: &CommandProgram) -> Ended {
-    match begin(turn, program) {
+    // There is one on record if the turn before could not end it.
+    let begun = turn.resident.end_left().map_err(|error| error.to_string());
+    match begun.and_then(|()| begin(turn, program).map_err(|error| error.to_string())) {
         Ok(group) => Work::new(turn, program, group).run(),
         Err(error) => Ended::of(End::Failed(format!("cannot run its program: {error}"))),
     }
@@ -54,16 +57,20 @@ fn begin(turn: &Turn<'_>, program: &CommandProgram) -> io::Result<Group> {
         .env("AH_AGENT_ID", turn.agent.id.as_str())
         .env("AH_AGENT_HOME", &turn.resident.home.dir)
         .env("AH_SESSION", turn.session.as_str())
-        .env("AH_MESSAGE_ID", turn.message.id.as_str())
+        .env(MESSAGE_ID, turn.message.id.as_str())
         .env("AH_MESSAGE_FROM", turn.message.from.as_str())
-        .env("AH_MESSAGE_DELIVERY", turn.message.deliveries.to_string())
+        .env(MESSAGE_DELIVERY, turn.message.deliveries.to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     group::begin(&mut command);
+    let running = &turn.resident.running;
+    running.begin(turn.message)?;
     let mut child = command.spawn()?;
     let group = Group::of(child.id());
-    listen(turn, program, &mut child)
+    running
+        .begun(child.id())
+        .and_then(|()| listen(turn, program, &mut child))
         .and_then(|()| end_of(turn, child, group))
         .inspect_err(|_| group.kill())?;
     Ok(group)
@@ -234,6 +241,9 @@ impl<'a, 't> Work<'a, 't> {
         }
         self.rest(Stream::Output);
         self.rest(Stream::Errors);
+        if self.exited.is_some() {
+            self.turn.resident.running.ended();
+        }
         self.ended()
     }
 

@@ -44,7 +44,8 @@ impl Lock {
     }
 }
 
-fn open(path: &Path) -> std::io::Result<File> {
+/// A private file, made where there is none.
+pub(super) fn open(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]

@@ -6,14 +6,17 @@
 //! longer after every failure. A crash gives it back when the lease ends. A turn that had ended when
 //! a crash took its acknowledgement is not run again: its records say so.
 //!
-//! One loop per agent and machine, by a lock on a file of the home.
+//! One loop per agent and machine, by a lock on a file of the home. What a loop that was killed left
+//! running is ended by the next one.
 
 mod child;
 mod group;
 mod input;
+mod left;
 mod lock;
 mod mark;
 mod output;
+mod processes;
 mod program;
 mod record;
 mod script;
@@ -53,6 +56,12 @@ pub enum ResidentError {
         agent: String,
         /// Who has it.
         holder: String,
+    },
+    /// What a loop that was killed left running does not end.
+    #[error("process {process} of a turn that broke off cannot be ended")]
+    Left {
+        /// The process.
+        process: u32,
     },
     /// The agent takes no part now.
     #[error("agent {agent} is {lifecycle}")]

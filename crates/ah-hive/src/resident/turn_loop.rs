@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::ResidentError;
 use super::input::CONTEXT;
+use super::left::Record;
 use super::lock::Lock;
 use super::program::{Program, Programs, SCRIPTED, is_found};
 use super::record::Records;
@@ -97,6 +98,7 @@ pub struct Resident {
     pub(super) host: Host,
     agent: String,
     pub(super) home: Home,
+    pub(super) running: Record,
     pub(super) bus: Bus,
     pub(super) options: ResidentOptions,
     pub(super) stop: Stop,
@@ -149,13 +151,14 @@ impl Resident {
     ) -> Result<Self, ResidentError> {
         let homes = host.homes().ok_or(ResidentError::NoHomes)?;
         let home = homes.create(&agent.name)?;
+        let running = Record::of(&home)?;
         let bus = Bus::new(options.events.clone().unwrap_or_else(|| home.events()));
         let (news, heard) = sync_channel(NEWS_MAX);
         let ring = news.clone();
         // Where there is no room for it, the loop is awake.
         stop.wakes(move || drop(ring.try_send(News::Stop)));
         let (agent, heard) = (agent.name.clone(), Some(heard));
-        Ok(Self { host, agent, home, bus, options, stop, news, heard })
+        Ok(Self { host, agent, home, running, bus, options, stop, news, heard })
     }
 
     /// Where its live events are told.
@@ -166,6 +169,7 @@ impl Resident {
     /// Runs until something ends it. A message that is held then was handled or is given back.
     pub fn run(mut self) -> Result<Ran, ResidentError> {
         let _alone = Lock::take(&self.home.dir.join(LOCK), &self.agent, &self.options.holder)?;
+        self.end_left()?;
         let agent = self.active()?;
         if agent.lifecycle != Lifecycle::Active {
             let lifecycle = agent.lifecycle;
@@ -190,9 +194,18 @@ impl Resident {
             held_since: Instant::now(),
             rests: Vec::new(),
             trouble: 0,
+            live_kept: true,
             ran,
         };
         around.run()
+    }
+
+    /// Ends the program that a loop left which was killed.
+    pub(super) fn end_left(&self) -> Result<(), ResidentError> {
+        for process in self.running.end_left()? {
+            self.tell(&format!("ended process {process} of a turn that broke off"));
+        }
+        Ok(())
     }
 
     fn active(&self) -> Result<Agent, StoreError> {
@@ -242,6 +255,8 @@ struct Round<'a> {
     rests: Vec<Instant>,
     /// How often the store could not be used, one after the other.
     trouble: u32,
+    /// Whether live events are kept, as was told last.
+    live_kept: bool,
     ran: Ran,
 }
 
@@ -378,6 +393,21 @@ impl Round<'_> {
                 resident.tell(&format!("message {} was lost: {note}", message.id));
             }
         }
+        self.tell_of_live();
+    }
+
+    /// Says when live events are no longer kept, and when they are again.
+    fn tell_of_live(&mut self) {
+        let live = self.resident.bus.status();
+        if live.storing == self.live_kept {
+            return;
+        }
+        self.live_kept = live.storing;
+        let (lost, problem) = (live.lost, live.problem.unwrap_or_default());
+        self.resident.tell(&match live.storing {
+            true => format!("live events are kept again; {lost} were lost"),
+            false => format!("live events are not kept: {problem}; {lost} were lost"),
+        });
     }
 
     fn handle(&mut self, message: &Message) -> Result<Ended, ResidentError> {

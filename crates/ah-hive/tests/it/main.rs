@@ -5,6 +5,8 @@ mod bus;
 mod commits;
 mod given;
 mod homes;
+#[cfg(target_os = "linux")]
+mod left;
 mod model;
 mod purges;
 mod resident;

@@ -1,7 +1,8 @@
 //! Sessions as they change, as server-sent events.
 //!
 //! `id:` is the place in the feed, so a client that comes back with `Last-Event-ID` is given what it
-//! missed. Nothing is queued for a slow reader: it is served from the store.
+//! missed, or all sessions anew if that is no longer kept. Nothing is queued for a slow reader: it is
+//! served from the store.
 
 use std::collections::{HashMap, VecDeque};
 use std::vec;
@@ -62,7 +63,7 @@ pub(super) async fn stream(
     let reader = reader.ok_or(StoreError::Busy { retry_after: RETRY_AFTER })?;
     let source = Stream {
         state,
-        creator: filter.created_by,
+        filter,
         reader,
         first,
         ready: Vec::new().into_iter(),
@@ -89,18 +90,18 @@ async fn begin(
     filter: &Filter,
     include_init: bool,
 ) -> Result<(FeedCursor, Vec<u8>), Failure> {
+    let end = state.call(|store| async move { store.feed_end().await }).await?;
+    let first = if include_init { init(state, filter, end).await? } else { Vec::new() };
+    Ok((end, first))
+}
+
+/// All sessions as they are now, for somebody who is at `place`.
+async fn init(state: &ServerState, filter: &Filter, place: FeedCursor) -> Result<Vec<u8>, Failure> {
     let wanted = filter.clone();
-    let read = state.call(move |store| async move {
-        let end = store.feed_end().await?;
-        if !include_init {
-            return Ok((end, Vec::new()));
-        }
-        let sessions = wanted.sessions(&*store).await?;
-        let mut frame = Vec::new();
-        push(&mut frame, end, "init", &Sessions::from(sessions));
-        Ok((end, frame))
-    });
-    read.await
+    let read = state.call(move |store| async move { wanted.sessions(&*store).await });
+    let mut frame = Vec::new();
+    push(&mut frame, place, "init", &Sessions::from(read.await?));
+    Ok(frame)
 }
 
 impl Filter {
@@ -130,7 +131,7 @@ impl Filter {
 /// What is known between two parts of the stream.
 struct Stream {
     state: ServerState,
-    creator: Option<String>,
+    filter: Filter,
     reader: FeedReader,
     /// What is sent before anything that happens.
     first: Vec<u8>,
@@ -183,6 +184,10 @@ impl Stream {
         let mut part = Vec::new();
         while part.len() < STREAM_PART_BYTES {
             let Some(entry) = self.ready.next() else { break };
+            if entry.happening.is_trimmed() {
+                part.extend(init(&self.state, &self.filter, entry.cursor).await?);
+                continue;
+            }
             if !self.reader.wants(&entry) || !self.is_mine(&entry.happening).await? {
                 continue;
             }
@@ -200,7 +205,7 @@ impl Stream {
     /// Whether it is about a session of the creator that is asked for.
     async fn is_mine(&mut self, happening: &Happening) -> Result<bool, Failure> {
         let Some(session) = happening.session_id() else { return Ok(false) };
-        let Some(creator) = self.creator.clone() else { return Ok(true) };
+        let Some(creator) = self.filter.created_by.clone() else { return Ok(true) };
         if let Some(mine) = self.mine.get(session) {
             return Ok(*mine);
         }
@@ -236,7 +241,8 @@ impl Stream {
             | ChangeKind::MessageQueued
             | ChangeKind::MessageUpdated
             | ChangeKind::ApprovalUpdated
-            | ChangeKind::QuestionUpdated => return Ok(()),
+            | ChangeKind::QuestionUpdated
+            | ChangeKind::ChangesTrimmed => return Ok(()),
         };
         let Some(id) = change.session_id else { return Ok(()) };
         if let Some(session) = session_now(&self.state, id).await? {

@@ -41,6 +41,10 @@ impl FeedFilter {
             Happening::Change(change) => &[change.kind.as_str()],
         };
         let named = |name: &&str| self.types.iter().any(|kind| kind == name);
+        // What is missing may have been wanted.
+        if entry.happening.is_trimmed() {
+            return true;
+        }
         self.concerns(entry) && (self.types.is_empty() || names.iter().any(named))
     }
 }

@@ -30,7 +30,8 @@ impl OwnSessions {
             Happening::Event(_) => None,
         };
         let party = change.and_then(|change| change.party.as_ref());
-        if party.is_some_and(|party| party.is(self.party.as_str())) {
+        if party.is_some_and(|party| party.is(self.party.as_str())) || entry.happening.is_trimmed()
+        {
             return true;
         }
         let gone = change.is_some_and(|change| change.kind == ChangeKind::SessionDeleted);

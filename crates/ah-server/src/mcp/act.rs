@@ -12,6 +12,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::Caller;
+use super::round::Rounds;
 use crate::limits::{MCP_ASIDE_MAX, MCP_LOOK_EVERY};
 use crate::problem::Failure;
 use crate::state::ServerState;
@@ -35,6 +36,8 @@ pub(super) struct Act {
     /// The client's program.
     pub(super) client: Option<String>,
     pub(super) waits: Waits,
+    /// What the client brings from the round before, and whether there may be another.
+    pub(super) rounds: Rounds,
 }
 
 impl Act {

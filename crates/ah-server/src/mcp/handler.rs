@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 
 use super::act::{Act, Waits};
 use super::caller::{forbidden, tool_call};
+use super::round::Rounds;
 use super::tool::{Tool, refused};
 use super::{Caller, resource};
 use crate::limits::{MCP_CALLS_MAX, RETRY_AFTER};
@@ -66,6 +67,7 @@ impl Handler {
             tool_call: tool_call(&context.meta),
             client: client.filter(|name| is_label(name)),
             waits: self.waits,
+            rounds: Rounds::default(),
         }
     }
 
@@ -123,9 +125,11 @@ impl ServerHandler for Handler {
             let busy = ah_store::StoreError::Busy { retry_after: RETRY_AFTER };
             return Ok(refused(&busy.into()).into());
         };
-        let run = tool.run(self.act(&context), request.arguments.unwrap_or_default());
+        let rounds = Rounds::of(&context, request.request_state, request.input_responses);
+        let act = Act { rounds, ..self.act(&context) };
+        let run = tool.run(act, request.arguments.unwrap_or_default());
         tokio::select! {
-            result = run => Ok(result.into()),
+            response = run => Ok(response),
             // What the store was asked is carried through; nobody hears of it.
             () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
         }

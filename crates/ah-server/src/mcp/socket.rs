@@ -118,7 +118,9 @@ impl Sockets {
         let entries = self.state.call(read).await?;
         let Some(last) = entries.last() else { return Ok(None) };
         let about_agents = entries.iter().any(|entry| match &entry.happening {
-            Happening::Change(change) => change.kind == ChangeKind::AgentUpdated,
+            Happening::Change(change) => {
+                matches!(change.kind, ChangeKind::AgentUpdated | ChangeKind::ChangesTrimmed)
+            }
             Happening::Event(_) => false,
         });
         let cursor = FeedCursor { change: last.cursor.change, ..after };

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use rmcp::model::{CallToolResult, Tool as Spec, ToolAnnotations};
+use rmcp::model::{CallToolResponse, CallToolResult, Tool as Spec, ToolAnnotations};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
@@ -14,10 +14,11 @@ use serde_json::{Map, Value, json};
 use super::Powers;
 use super::act::Act;
 use super::refusal::Refusal;
+use super::round::Round;
 use crate::problem::Failure;
 
 type Arguments = Map<String, Value>;
-type Running = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
+type Running = Pin<Box<dyn Future<Output = Result<Round<Value>, Failure>> + Send>>;
 type Run = Box<dyn Fn(Act, Arguments) -> Running + Send + Sync>;
 
 /// What calling a tool does to things, which clients show to people.
@@ -57,6 +58,22 @@ impl Tool {
         O: Serialize + JsonSchema + 'static,
         F: Future<Output = Result<O, Failure>> + Send + 'static,
     {
+        Self::in_rounds(about, move |act, input| {
+            let running = run(act, input);
+            async { running.await.map(Round::Done) }
+        })
+    }
+
+    /// One that may take several rounds.
+    pub(super) fn in_rounds<I, O, F>(
+        about: About,
+        run: impl Fn(Act, I) -> F + Copy + Send + Sync + 'static,
+    ) -> Self
+    where
+        I: DeserializeOwned + JsonSchema + Send + 'static,
+        O: Serialize + JsonSchema + 'static,
+        F: Future<Output = Result<Round<O>, Failure>> + Send + 'static,
+    {
         let spec = Spec::new(about.name, about.text, Arc::new(input_schema::<I>()))
             .with_title(about.title)
             .with_raw_output_schema(Arc::new(output_schema::<O>()))
@@ -65,18 +82,23 @@ impl Tool {
             Box::pin(async move {
                 let input = serde_json::from_value(Value::Object(arguments))
                     .map_err(|error| Failure::invalid("arguments", error.to_string()))?;
-                let output = run(act, input).await?;
-                serde_json::to_value(output).map_err(|error| Failure::internal(error.to_string()))
+                let output = match run(act, input).await? {
+                    Round::Done(output) => output,
+                    Round::More(asked) => return Ok(Round::More(asked)),
+                };
+                let output = serde_json::to_value(output);
+                output.map(Round::Done).map_err(|error| Failure::internal(error.to_string()))
             })
         });
         Self { spec, needs: about.needs, run }
     }
 
     /// Does it. A refusal is a result that says so, for the model to read.
-    pub(super) async fn run(&self, act: Act, arguments: Arguments) -> CallToolResult {
+    pub(super) async fn run(&self, act: Act, arguments: Arguments) -> CallToolResponse {
         match (self.run)(act, arguments).await {
-            Ok(output) => CallToolResult::structured(output),
-            Err(failure) => refused(&failure),
+            Ok(Round::Done(output)) => CallToolResult::structured(output).into(),
+            Ok(Round::More(asked)) => (*asked).into(),
+            Err(failure) => refused(&failure).into(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod agents;
 mod approval;
+mod form;
 mod history;
 mod mail;
 mod manage;

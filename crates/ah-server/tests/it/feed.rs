@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::thread;
 
 use ah_conformance::Harness;
-use ah_model::{FeedCursor, FeedEntry, Happening, PageLimit, TokenRole};
+use ah_model::{FeedCursor, FeedEntry, Happening, PageLimit, RetentionRules, TokenRole};
 use ah_store::block_on;
 use serde_json::{Value, json};
 
@@ -110,6 +110,26 @@ fn a_stream_is_narrowed_to_sessions_and_to_types() {
     assert_eq!([event(typed.frame()), event(typed.frame())], ["s2 b", "s3 b"]);
     let many = "session=x&".repeat(257);
     assert_eq!(get(address, &format!("/feed?{many}")).problem(), "422 invalid session");
+}
+
+#[test]
+fn a_reader_is_told_what_is_no_longer_kept_however_narrow_it_is() {
+    let server = SqliteServer::new();
+    let address = server.address();
+    create(address, "s1");
+    append(address, "s1", &["a"]);
+    server.clock().advance_ms(1_000);
+    let rules = RetentionRules { changes_ms: Some(1), ..RetentionRules::KEEP };
+    block_on(server.store().retention_step(rules)).unwrap();
+    for query in ["", "?session=other", "?types=event&session=s1", "?wait=60&types=run-queued"] {
+        let page = get(address, &format!("/feed{query}")).json();
+        assert_eq!(page["items"][0]["change"]["kind"], "changes-trimmed", "{query}");
+        let mut stream = Stream::open(address, &format!("/feed{query}"), &[]);
+        assert_eq!(stream.frame().name, "changes-trimmed", "{query}");
+    }
+    let end = get(address, "/feed/end").json()["cursor"].take();
+    let rest = get(address, &format!("/feed?after={}", end.as_str().unwrap())).json();
+    assert_eq!(rest["items"], json!([]), "who has seen all has missed nothing");
 }
 
 #[test]
@@ -223,6 +243,22 @@ fn about(entry: &Value) -> String {
         None => (&entry["change"], &entry["change"]["kind"]),
     };
     format!("{} {}", happened["sessionId"].as_str().unwrap_or("-"), what.as_str().unwrap())
+}
+
+#[test]
+fn an_agent_is_told_what_is_no_longer_kept() {
+    let server = Guarded::new();
+    let admin = server.token("admin", TokenRole::Admin);
+    server.done("POST", "/agent-instances", &admin, &agent("a1", "Mira", "s1"));
+    let mira = server.agent_token("mira", "mira");
+    server.clock.advance_ms(1_000);
+    let rules = RetentionRules { changes_ms: Some(1), ..RetentionRules::KEEP };
+    block_on(server.store.retention_step(rules)).unwrap();
+    let page = server.done("GET", "/feed", &mira, &json!({}));
+    assert_eq!(
+        page["items"].as_array().unwrap().iter().map(about).collect::<Vec<_>>(),
+        ["- changes-trimmed"]
+    );
 }
 
 #[test]

@@ -12,5 +12,6 @@ mod line;
 mod mail;
 mod manage;
 mod question;
+mod round;
 mod socket;
 mod wire;

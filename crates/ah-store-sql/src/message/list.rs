@@ -7,7 +7,10 @@ use super::{OPEN, row};
 use crate::page::{number_cursor, sized_page};
 use crate::party;
 use crate::statement::Statement;
-use crate::tx::{Tx, query_all};
+use crate::tx::{Dialect, Tx, query_all};
+
+/// A message's number without these bits is its block.
+const BLOCK_BITS: u32 = 10;
 
 pub(super) fn list(
     tx: &mut dyn Tx,
@@ -36,8 +39,15 @@ fn some(
     let from = filter.from.as_ref().map(party::any_case);
     let to = filter.to.as_ref().map(party::any_case);
     let either = filter.party.as_ref().map(party::any_case);
-    let mut query = Statement::new(row::SELECT, tx.dialect());
+    let whose = from.as_ref().or(to.as_ref()).or(either.as_ref());
+    let party = whose.filter(|_| by_block(filter, tx.dialect()));
+    let start = if party.is_some() { row::SELECT_BY_BLOCK } else { row::SELECT };
+    let mut query = Statement::new(start, tx.dialect());
     query.push(" WHERE number < ").param(before);
+    if let Some(party) = party {
+        query.condition("party = ", party);
+        query.condition("block <= ", before >> BLOCK_BITS);
+    }
     statuses(&mut query, &filter.statuses);
     if let Some(from) = &from {
         query.condition("lower(sender) = ", from);
@@ -51,19 +61,31 @@ fn some(
     if let Some(answered) = &filter.in_reply_to {
         query.condition("in_reply_to = ", answered.as_str());
     }
-    query.push(" ORDER BY number DESC LIMIT ").param(rows as u64);
+    let block = if party.is_some() { "block DESC, " } else { "" };
+    query.push(&format!(" ORDER BY {block}number DESC LIMIT ")).param(rows as u64);
     query_all(tx, &query.sql, &query.params, row::read)
+}
+
+/// Whether to go by the blocks of a party: not where an index leads to fewer rows.
+fn by_block(filter: &MessageFilter, dialect: Dialect) -> bool {
+    let to_handle = filter.to.is_some() && is_open(&filter.statuses);
+    dialect == Dialect::Sqlite && filter.in_reply_to.is_none() && !to_handle
+}
+
+/// Whether only what is still to be handled is wanted.
+fn is_open(wanted: &[MessageStatus]) -> bool {
+    let over = |status: &MessageStatus| match status {
+        MessageStatus::Queued | MessageStatus::Leased => false,
+        MessageStatus::Acked | MessageStatus::Dead => true,
+    };
+    !wanted.is_empty() && !wanted.iter().any(over)
 }
 
 fn statuses(query: &mut Statement<'_>, wanted: &[MessageStatus]) {
     let words = MessageStatus::ALL.iter().filter(|status| wanted.contains(status));
     query.one_of_ours("status", words.map(|status| status.as_str()).collect());
-    let over = |status: &MessageStatus| match status {
-        MessageStatus::Queued | MessageStatus::Leased => false,
-        MessageStatus::Acked | MessageStatus::Dead => true,
-    };
     // Found by its index, however much there was before.
-    if !wanted.is_empty() && !wanted.iter().any(over) {
+    if is_open(wanted) {
         query.push(" AND ").push(OPEN);
     }
 }

@@ -21,7 +21,7 @@ use crate::SqlStore;
 use crate::page::ids_with_prefix;
 
 pub(crate) use self::receive::is_receivable;
-pub(crate) use self::row::read_party;
+pub(crate) use self::row::{read_party, to_party};
 pub(crate) use self::send::{import, post};
 pub(crate) use self::settle::{DUE, lapse, lapsed};
 
@@ -74,7 +74,7 @@ impl Messages for SqlStore {
 
     async fn ack_messages(&self, holds: Vec<Hold>) -> Result<Vec<Message>, StoreError> {
         check_holds(&holds)?;
-        self.write_as_due(move |tx, ctx| receive::ack(tx, ctx, &holds, None)).await
+        self.write_as_due(move |tx, ctx| receive::ack(tx, ctx, &holds)).await
     }
 
     async fn release_message(&self, release: Release) -> Result<Message, StoreError> {
@@ -98,20 +98,23 @@ mod tests {
     use ah_conformance::{SeededIds, TestClock};
     use ah_model::{
         MessageFilter, MessageKind, MessageStatus, NewAgent, NewMessage, NewQuestion, NewRepo,
-        NewSession, PageRequest, Party, Vcs,
+        NewSession, PageLimit, PageRequest, Party, Vcs,
     };
     use ah_store::{Agents, Capabilities, Ids, Messages, Questions, block_on};
 
     use crate::tx::{More, Param, Tx};
-    use crate::{SqlStore, SqliteOptions};
+    use crate::{SqlStore, SqliteOptions, Upgrade};
 
-    fn open() -> (tempfile::TempDir, SqlStore) {
-        let directory = tempfile::tempdir().unwrap();
+    fn open_in(directory: &tempfile::TempDir) -> (SqlStore, Upgrade) {
         let options = SqliteOptions::new(directory.path().join("state.db"));
         let ids = Ids::new(Box::new(SeededIds::new(1)));
         let capabilities = Capabilities { workspaces: false };
-        let clock = Arc::new(TestClock::new());
-        let (store, _) = SqlStore::open_sqlite(options, capabilities, clock, ids).unwrap();
+        SqlStore::open_sqlite(options, capabilities, Arc::new(TestClock::new()), ids).unwrap()
+    }
+
+    fn open() -> (tempfile::TempDir, SqlStore) {
+        let directory = tempfile::tempdir().unwrap();
+        let (store, _) = open_in(&directory);
         let root_path = Some("/r".to_owned());
         let repo = NewRepo { vcs: Vcs::None, root_path, remote_url: None, default_branch: None };
         let session = NewSession::new(repo, "codex".parse().unwrap());
@@ -146,6 +149,14 @@ mod tests {
                 self.1.push('\n');
                 Ok(More::Yes)
             })
+        }
+
+        fn insert_numbered(
+            &mut self,
+            _: &str,
+            _: &[Param<'_>],
+        ) -> Result<u64, ah_store::StoreError> {
+            Ok(0)
         }
 
         fn insert_rows(
@@ -189,8 +200,8 @@ mod tests {
         };
         let (open, dead) = (MessageStatus::Queued, MessageStatus::Dead);
         for (filter, index) in [
-            (MessageFilter { to: Some(mira()), ..MessageFilter::default() }, "messages_to "),
-            (MessageFilter { from: Some(mira()), ..MessageFilter::default() }, "messages_from "),
+            (MessageFilter { to: Some(mira()), ..MessageFilter::default() }, "message_blocks "),
+            (MessageFilter { from: Some(mira()), ..MessageFilter::default() }, "message_blocks "),
             (
                 MessageFilter {
                     to: Some(mira()),
@@ -207,6 +218,96 @@ mod tests {
         }
     }
 
+    fn statements(store: &SqlStore, sql: &'static [&'static str]) {
+        let all = move |tx: &mut dyn Tx, _: &crate::resources::Resources| {
+            sql.iter().try_for_each(|sql| tx.execute(sql, &[]).map(drop))
+        };
+        block_on(store.write(all)).unwrap();
+    }
+
+    /// The bodies of a whole list, read three at a time.
+    fn listed(store: &SqlStore, filter: &MessageFilter) -> Vec<String> {
+        let (mut bodies, mut page) =
+            (Vec::new(), PageRequest { limit: PageLimit::at_most(3), cursor: None });
+        loop {
+            let list = block_on(store.list_messages(filter.clone(), page.clone())).unwrap();
+            bodies.extend(list.items.into_iter().map(|message| message.body));
+            let Some(next) = list.next_cursor else { return bodies };
+            page.cursor = Some(next);
+        }
+    }
+
+    fn blocks(store: &SqlStore) -> Vec<(String, i64)> {
+        let sql = "SELECT party, block FROM message_blocks ORDER BY block, party";
+        let read = move |tx: &mut dyn Tx, _: &crate::resources::Resources| {
+            crate::tx::query_all(tx, sql, &[], |row| Ok((row.text(0)?, row.int(1)?)))
+        };
+        block_on(store.read(read)).unwrap()
+    }
+
+    #[test]
+    fn a_list_goes_from_block_to_block_and_an_empty_block_is_forgotten() {
+        let (_directory, store) = open();
+        let send = |from: Party, to: Party, number: usize| {
+            block_on(store.send_message(NewMessage::new(from, to, format!("{number}")))).unwrap();
+        };
+        (0..5).for_each(|number| send(Party::Operator, mira(), number));
+        // The rest comes three blocks later, over the edge between two.
+        statements(&store, &["UPDATE sqlite_sequence SET seq = 4090 WHERE name = 'messages'"]);
+        (5..10).for_each(|number| send(Party::Operator, mira(), number));
+        (10..15).for_each(|number| send(mira(), Party::Operator, number));
+
+        let texts = |numbers: std::ops::Range<usize>| -> Vec<String> {
+            numbers.rev().map(|number| number.to_string()).collect()
+        };
+        let of = |party: &str| Some(party.parse::<Party>().unwrap());
+        let all = MessageFilter { party: of("MIRA"), ..MessageFilter::default() };
+        let got = MessageFilter { to: of("mira"), ..MessageFilter::default() };
+        let wrote = MessageFilter { from: of("Mira"), ..MessageFilter::default() };
+        assert_eq!(listed(&store, &all), texts(0..15));
+        assert_eq!(listed(&store, &got), texts(0..10));
+        assert_eq!(listed(&store, &wrote), texts(10..15));
+        let open = MessageFilter { statuses: vec![MessageStatus::Queued], ..wrote };
+        assert_eq!(listed(&store, &open), texts(10..15));
+
+        let of_block = |block: i64| ["mira", "operator"].map(|party| (party.to_owned(), block));
+        assert_eq!(blocks(&store), [of_block(0), of_block(3), of_block(4)].concat());
+        statements(&store, &["DELETE FROM messages WHERE number IN (1, 2, 3, 4, 4092)"]);
+        assert_eq!(blocks(&store), [of_block(0), of_block(3), of_block(4)].concat());
+        statements(&store, &["DELETE FROM messages WHERE number = 5"]);
+        assert_eq!(blocks(&store), [of_block(3), of_block(4)].concat());
+    }
+
+    #[test]
+    fn mail_from_before_there_were_blocks_is_listed_by_them() {
+        let (directory, store) = open();
+        for to in [mira(), Party::Operator] {
+            let new = NewMessage::new(Party::Operator, to, "kept");
+            block_on(store.send_message(new)).unwrap();
+        }
+        statements(
+            &store,
+            &[
+                "DROP TRIGGER messages_into_block",
+                "DROP TRIGGER messages_out_of_block",
+                "DROP TABLE message_blocks",
+                "CREATE INDEX messages_to ON messages(lower(recipient), number)",
+                "CREATE INDEX messages_from ON messages(lower(sender), number)",
+                "DELETE FROM schema_migrations WHERE version = 7",
+                "PRAGMA user_version = 6",
+            ],
+        );
+        drop(store);
+        let (store, upgrade) = open_in(&directory);
+        assert_eq!(
+            (upgrade.from, upgrade.steps.as_slice()),
+            (6, &["7__message_blocks".to_owned()][..])
+        );
+        assert_eq!(blocks(&store), [("mira".to_owned(), 0), ("operator".to_owned(), 0)]);
+        let all = MessageFilter { party: Some(Party::Operator), ..MessageFilter::default() };
+        assert_eq!(listed(&store, &all), ["kept", "kept"]);
+    }
+
     #[test]
     fn one_odd_row_hides_no_other_message_and_is_named_by_the_check() {
         let (_directory, store) = open();
@@ -216,15 +317,12 @@ mod tests {
         }
         let asked = NewQuestion::new(mira(), Party::Operator, "which?");
         block_on(store.ask_question(asked)).unwrap();
-        let odd = [
+        let odd = &[
             "UPDATE messages SET kind = 'rumour', status = 'lost', sender = 'a/b', \
              sent_at = 'soon' WHERE body = 'odd'",
             "UPDATE questions SET status = 'moot', options = 'none'",
         ];
-        block_on(
-            store.write(move |tx, _| odd.iter().try_for_each(|sql| tx.execute(sql, &[]).map(drop))),
-        )
-        .unwrap();
+        statements(&store, odd);
 
         let list = block_on(store.list_messages(MessageFilter::default(), PageRequest::default()));
         let messages = list.unwrap().items;

@@ -1,6 +1,6 @@
 //! Receiving: hand-outs under a lease, and what their holders say.
 
-use ah_model::{ChangeKind, Hold, Message, MessageId, Party, Receive, Timestamp};
+use ah_model::{Hold, Message, MessageId, Party, Receive, Timestamp};
 use ah_store::{Kind, StoreError};
 
 use super::{OPEN, row};
@@ -45,10 +45,9 @@ pub(super) fn receive(
     wanted: &Receive,
 ) -> Result<Vec<Message>, StoreError> {
     let to = party::resolve_one(tx, &wanted.to, Standing::Living)?;
-    ack(tx, ctx, &wanted.ack, Some(&to))?;
+    ack_own(tx, ctx, &wanted.ack, &to)?;
     let mut messages = match &wanted.id {
         Some(id) => only(tx, ctx, id, &to)?,
-        None if wanted.max == 1 => return hand_out_oldest(tx, ctx, &to, wanted),
         None => oldest(tx, ctx, &to, wanted.max)?,
     };
     for message in &mut messages {
@@ -56,28 +55,6 @@ pub(super) fn receive(
         row::save_hand_out(tx, message)?;
     }
     Ok(messages)
-}
-
-/// What [`Message::receive`] does to the oldest that can be received, in one statement; what another
-/// receiver is just taking is passed by.
-fn hand_out_oldest(
-    tx: &mut dyn Tx,
-    ctx: &Resources,
-    to: &Party,
-    wanted: &Receive,
-) -> Result<Vec<Message>, StoreError> {
-    let (receivable, unless_taken) = (receivable("$4", "$3"), tx.dialect().unless_taken());
-    let sql = format!(
-        "UPDATE messages SET status = 'leased', deliveries = deliveries + 1, not_before = NULL, \
-         holder = $1, lease_expires_at = $2, delivered_at = $3 \
-         WHERE number = (SELECT number FROM messages WHERE {receivable} \
-         ORDER BY number LIMIT 1{unless_taken}){}",
-        row::RETURNING
-    );
-    let (to, now) = (party::any_case(to), ctx.now());
-    let until = now.plus_ms(wanted.lease_ms);
-    let params = [(&wanted.holder).into(), until.into(), now.into(), (&to).into()];
-    query_all(tx, &sql, &params, row::read)
 }
 
 /// The oldest that can be received, locked; what another receiver is just taking is passed by.
@@ -127,31 +104,47 @@ pub(super) fn refused(message: &Message, reason: String) -> StoreError {
     StoreError::conflict(Kind::Message, &message.id, reason)
 }
 
-/// They were handled; only what is to `to`, when that is given.
+/// They were handled by `to`, to whom they are.
+fn ack_own(tx: &mut dyn Tx, ctx: &Resources, holds: &[Hold], to: &Party) -> Result<(), StoreError> {
+    row::lock_in_order(tx, holds.iter().map(|hold| &hold.id))?;
+    for hold in holds {
+        if row::ack_held(tx, hold, to, ctx.now())? {
+            change::acked(tx, ctx, to, &hold.id)?;
+            continue;
+        }
+        let message = row::lock(tx, &hold.id)?;
+        refuse_other(&message, to)?;
+        ack_as_ruled(tx, ctx, hold, message)?;
+    }
+    Ok(())
+}
+
+/// They were handled.
 pub(super) fn ack(
     tx: &mut dyn Tx,
     ctx: &Resources,
     holds: &[Hold],
-    to: Option<&Party>,
 ) -> Result<Vec<Message>, StoreError> {
     row::lock_in_order(tx, holds.iter().map(|hold| &hold.id))?;
-    let mut acked = Vec::with_capacity(holds.len());
-    for hold in holds {
-        if let Some(message) = row::ack_held(tx, hold, to, ctx.now())? {
-            change::message(tx, ctx, ChangeKind::MessageUpdated, &message)?;
-            acked.push(message);
-            continue;
-        }
-        let mut message = row::lock(tx, &hold.id)?;
-        to.map_or(Ok(()), |to| refuse_other(&message, to))?;
-        let done = message.ack(hold, ctx.now());
-        if done.map_err(|reason| refused(&message, reason))? {
-            row::save(tx, &message)?;
-            change::message(tx, ctx, ChangeKind::MessageUpdated, &message)?;
-        }
-        acked.push(message);
+    let one = |hold: &Hold| {
+        let message = row::lock(tx, &hold.id)?;
+        ack_as_ruled(tx, ctx, hold, message)
+    };
+    holds.iter().map(one).collect()
+}
+
+fn ack_as_ruled(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    hold: &Hold,
+    mut message: Message,
+) -> Result<Message, StoreError> {
+    let acked = message.ack(hold, ctx.now());
+    if acked.map_err(|reason| refused(&message, reason))? {
+        row::save(tx, &message)?;
+        change::acked(tx, ctx, &message.to, &message.id)?;
     }
-    Ok(acked)
+    Ok(message)
 }
 
 /// Keeps a lease.

@@ -6,7 +6,26 @@ use ah_model::{
 use ah_store::{Kind, StoreError};
 
 use crate::reader::Reader;
-use crate::tx::{Dialect, Param, Row, Tx, query_first};
+use crate::tx::{Dialect, Row, Tx, query_first};
+
+/// A message of a block, in the words of SQLite's migration that made blocks.
+macro_rules! in_block {
+    () => {
+        "number BETWEEN block << 10 AND (block << 10) + 1023"
+    };
+}
+
+/// What is to the party `$1`.
+pub(crate) const fn to_party(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Sqlite => concat!(
+            "number IN (SELECT number FROM message_blocks CROSS JOIN messages ON ",
+            in_block!(),
+            " WHERE party = $1 AND lower(recipient) = $1)"
+        ),
+        Dialect::Postgres => "lower(recipient) = $1",
+    }
+}
 
 /// Every column [`read`] takes.
 macro_rules! columns {
@@ -18,7 +37,10 @@ macro_rules! columns {
 }
 
 pub(super) const SELECT: &str = concat!("SELECT ", columns!(), " FROM messages");
-pub(super) const RETURNING: &str = concat!(" RETURNING ", columns!());
+
+/// As [`SELECT`], block by block of one party. SQLite alone has blocks.
+pub(super) const SELECT_BY_BLOCK: &str =
+    concat!("SELECT ", columns!(), " FROM message_blocks CROSS JOIN messages ON ", in_block!());
 
 /// Reads leniently what another program may have left: of a status that nobody knows a message is
 /// dead, which the operator can mend, rather than the end of a whole list. `check` names such rows.
@@ -107,8 +129,7 @@ pub(super) fn lock_in_order<'a>(
 
 const INSERT: &str = "INSERT INTO messages (id, kind, sender, recipient, body, in_reply_to, about, \
     status, deliveries, attempts, not_before, sent_at, delivered_at, acked_at, dead_at, note) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
-    RETURNING number";
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
 
 /// Writes a new row, which nobody holds, and gives the message its number.
 pub(super) fn insert(tx: &mut dyn Tx, message: &mut Message) -> Result<(), StoreError> {
@@ -130,8 +151,7 @@ pub(super) fn insert(tx: &mut dyn Tx, message: &mut Message) -> Result<(), Store
         message.dead_at.into(),
         message.note.as_ref().into(),
     ];
-    let number = query_first(tx, INSERT, &params, |row| row.uint(0))?;
-    message.number = number.ok_or_else(|| StoreError::backend("send", "it got no number"))?;
+    message.number = tx.insert_numbered(INSERT, &params)?;
     Ok(())
 }
 
@@ -154,21 +174,19 @@ pub(super) fn save_hand_out(tx: &mut dyn Tx, message: &Message) -> Result<(), St
 
 const ACK: &str = "UPDATE messages SET status = 'acked', acked_at = $1, holder = NULL, \
     lease_expires_at = NULL, not_before = NULL \
-    WHERE id = $2 AND deliveries = $3 AND status = 'leased'";
+    WHERE id = $2 AND deliveries = $3 AND status = 'leased' AND recipient = $4";
 
 /// What [`Message::ack`] does to a message whose newest hand-out this is and whose lease goes on, in
-/// one statement. Nothing about any other, which the rule decides.
+/// one statement; whether it was such a one. About any other the rule decides.
 pub(super) fn ack_held(
     tx: &mut dyn Tx,
     hold: &Hold,
-    to: Option<&Party>,
+    to: &Party,
     now: Timestamp,
-) -> Result<Option<Message>, StoreError> {
-    let Some(delivery) = hold.delivery else { return Ok(None) };
-    let mut params = vec![now.into(), hold.id.as_str().into(), delivery.into()];
-    params.extend(to.map(|to| Param::from(to.as_str())));
-    let of_whom = if to.is_some() { " AND recipient = $4" } else { "" };
-    query_first(tx, &format!("{ACK}{of_whom}{RETURNING}"), &params, read)
+) -> Result<bool, StoreError> {
+    let Some(delivery) = hold.delivery else { return Ok(false) };
+    let params = [now.into(), hold.id.as_str().into(), delivery.into(), to.as_str().into()];
+    Ok(tx.execute(ACK, &params)? > 0)
 }
 
 const SAVE: &str = "UPDATE messages SET status = $1, deliveries = $2, attempts = $3, \

@@ -11,7 +11,7 @@ use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Statement, Transaction};
 
 use super::error;
-use crate::tx::{Column, Dialect, More, Param, Row, Tx};
+use crate::tx::{Column, Dialect, More, Param, Row, Tx, query_first};
 
 /// Milliseconds from the Unix epoch to PostgreSQL's, 2000-01-01.
 const EPOCH_MS: i64 = 946_684_800_000;
@@ -73,6 +73,12 @@ impl Tx for PostgresTx<'_, '_> {
             Stopped::ByEngine(error) => self.map(error),
             Stopped::ByReader(error) => error,
         })
+    }
+
+    fn insert_numbered(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+        let sql = format!("{sql} RETURNING number");
+        let number = query_first(self, &sql, params, |row| row.uint(0))?;
+        number.ok_or_else(|| StoreError::backend("insert a row", "it got no number"))
     }
 
     fn insert_rows(

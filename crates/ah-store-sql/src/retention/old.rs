@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use ah_model::{
-    AgentId, Amount, ReceiptKind, RemovalStep, RetentionRules, SessionId, Tally, Timestamp, limits,
+    AgentId, Amount, ChangeKind, ReceiptKind, RemovalStep, RetentionRules, SessionId, Tally,
+    Timestamp, limits,
 };
 use ah_store::StoreError;
 
@@ -48,7 +49,9 @@ pub(super) fn plan(
         plan_sessions(tx, before, &mut tally)?;
     }
     if let Some(before) = RetentionRules::before(rules.changes_ms, now) {
-        let sql = format!("SELECT count(*), {} FROM changes WHERE at < $1", sum("0"));
+        let (none, trimmed) = (sum("0"), ChangeKind::ChangesTrimmed);
+        let sql =
+            format!("SELECT count(*), {none} FROM changes WHERE at < $1 AND kind <> '{trimmed}'");
         tally.add("changes", amount(tx, &sql, before)?);
     }
     Ok(tally)
@@ -204,28 +207,33 @@ fn lock_at_rest(
     Ok(stem.map(|stem| Found { owner, stem }))
 }
 
-const OLDEST_CHANGES: &str = "SELECT id, at FROM changes ORDER BY id LIMIT $1";
-const FORGET_CHANGES: &str = "DELETE FROM changes WHERE id <= $1";
+const OLDEST_CHANGES: &str = "SELECT id, at FROM changes WHERE kind <> $1 ORDER BY id LIMIT $2";
+const FORGET_CHANGES: &str = "DELETE FROM changes WHERE id < $1";
+const SAY_TRIMMED: &str = "UPDATE changes SET kind = $1, session_id = NULL, run_id = NULL, \
+    executor_id = NULL, party = NULL, subject = NULL WHERE id = $2";
 
 /// Changes are in the order of their times, so only the oldest are looked at. If the clock once went
 /// back, what was noted then waits for what stands before it.
+///
+/// The last that goes stays as a note that they went: a reader comes past it exactly if it has missed
+/// one of them. It also keeps the end of the feed where it was when all went.
 fn remove_changes(
     tx: &mut dyn Tx,
     before: Timestamp,
     budget: &mut Budget,
 ) -> Result<(), StoreError> {
     let most = budget.rows_left() as u64 + 1;
-    let oldest =
-        query_all(tx, OLDEST_CHANGES, &[most.into()], |row| Ok((row.int(0)?, row.time(1)?)))?;
-    let (mut rows, mut last) = (0, None);
+    let trimmed = ChangeKind::ChangesTrimmed.as_str();
+    let params = [trimmed.into(), most.into()];
+    let oldest = query_all(tx, OLDEST_CHANGES, &params, |row| Ok((row.int(0)?, row.time(1)?)))?;
+    let mut last = None;
     for (id, at) in oldest {
         if at >= before || !budget.take("changes") {
             break;
         }
-        (rows, last) = (rows + 1, Some(id));
+        last = Some(id);
     }
-    match last.filter(|_| rows > 0) {
-        Some(last) => tx.execute(FORGET_CHANGES, &[last.into()]).map(drop),
-        None => Ok(()),
-    }
+    let Some(last) = last else { return Ok(()) };
+    tx.execute(FORGET_CHANGES, &[last.into()])?;
+    tx.execute(SAY_TRIMMED, &[trimmed.into(), last.into()]).map(drop)
 }

@@ -6,19 +6,23 @@ use ah_store::StoreError;
 use super::budget::{Budget, NO_BYTES, Part};
 use super::{receipt, session as removal};
 use crate::resources::Resources;
-use crate::tx::{Tx, query_all};
-use crate::{agent, change, session};
+use crate::tx::{Dialect, Tx, query_all};
+use crate::{agent, change, message, session};
 
-/// What is found by the agent's name, in any case of its letters.
-const BY_NAME: &[Part] = &[
+/// What the agent got.
+fn messages(dialect: Dialect) -> Part {
     Part {
         class: "messages",
         table: "messages",
         key: "number",
         bytes: "CAST(octet_length(body) AS bigint)",
-        which: "lower(recipient) = $1",
+        which: message::to_party(dialect),
         order: "number",
-    },
+    }
+}
+
+/// What else is found by the agent's name, in any case of its letters.
+const BY_NAME: &[Part] = &[
     Part {
         class: "approvals",
         table: "approvals",
@@ -57,6 +61,8 @@ pub(super) fn step(
     agent::refuse_alive(&agent)?;
     let mut budget = Budget::of_a_step();
     let name = agent.name.to_ascii_lowercase();
+    let messages = messages(tx.dialect());
+    budget.remove(tx, &messages, (&name).into())?;
     for part in BY_NAME {
         budget.remove(tx, part, (&name).into())?;
     }

@@ -72,6 +72,11 @@ impl Tx for SqliteTx<'_> {
         Ok(())
     }
 
+    fn insert_numbered(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+        self.execute(sql, params)?;
+        Ok(self.connection.last_insert_rowid().unsigned_abs())
+    }
+
     fn insert_rows(
         &mut self,
         table: &'static str,

@@ -1,26 +1,28 @@
 //! A database of version 3, the last without agents: what is in it stays, and agents come in.
 
-use std::sync::Arc;
-
-use ah_conformance::{SeededIds, TestClock};
 use ah_model::{EventQuery, NewAgent, NewRun, Offer, RawJson, Run, RunClaim, RunKind, SessionId};
-use ah_store::{Agents, Capabilities, Events, Ids, Runs, Sessions, block_on};
-use ah_store_sql::{PostgresOptions, SqlStore, SqliteOptions, Upgrade};
-use postgres::{Client, NoTls};
-use rusqlite::Connection;
+use ah_store::{Agents, Events, Runs, Sessions, block_on};
+use ah_store_sql::{SqlStore, Upgrade};
 
-use crate::given::new_session;
-use crate::postgres::server_url;
+use crate::given::{OldDatabase, migrations, new_session};
 
-macro_rules! version_3 {
-    ($engine:literal) => {
-        concat!(
-            include_str!(concat!("../../migrations/", $engine, "/1__base_tables.sql")),
-            include_str!(concat!("../../migrations/", $engine, "/2__executor_tables.sql")),
-            include_str!(concat!("../../migrations/", $engine, "/3__logs_and_lineage.sql")),
-        )
-    };
-}
+const OLD: OldDatabase = OldDatabase {
+    version: 3,
+    sqlite: migrations!(
+        "sqlite":
+        "1__base_tables",
+        "2__executor_tables",
+        "3__logs_and_lineage"
+    ),
+    postgres: migrations!(
+        "postgres":
+        "1__base_tables",
+        "2__executor_tables",
+        "3__logs_and_lineage"
+    ),
+    rows: ROWS,
+    check,
+};
 
 /// The same rows for both engines.
 const ROWS: &str = "
@@ -69,46 +71,12 @@ fn check_queue(store: &SqlStore) {
     assert_eq!(ids(claimed), ["a-later".to_owned(), new.id.to_string()]);
 }
 
-fn parts() -> (Capabilities, Arc<TestClock>, Ids) {
-    let ids = Ids::new(Box::new(SeededIds::new(1)));
-    (Capabilities { workspaces: true }, Arc::new(TestClock::new()), ids)
-}
-
 #[test]
 fn a_file_of_version_3_keeps_its_sessions_and_takes_agents() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("state.db");
-    write_file(&path);
-    let (capabilities, clock, ids) = parts();
-    let options = SqliteOptions::new(&path);
-    let (store, upgrade) = SqlStore::open_sqlite(options, capabilities, clock, ids).unwrap();
-    let backup = upgrade.backup.clone().unwrap();
-    assert_eq!(ah_store_sql::inspect_sqlite(&backup).unwrap().from, 3);
-    check(&store, &upgrade);
-}
-
-#[expect(clippy::disallowed_methods, reason = "an older program writes here")]
-fn write_file(path: &std::path::Path) {
-    let connection = Connection::open(path).unwrap();
-    connection.execute_batch(version_3!("sqlite")).unwrap();
-    connection.execute_batch(ROWS).unwrap();
-    connection.execute_batch("PRAGMA user_version = 3").unwrap();
+    OLD.open_file();
 }
 
 #[test]
 fn a_postgres_schema_of_version_3_keeps_its_sessions_and_takes_agents() {
-    let Some(url) = server_url() else { return };
-    let schema = format!("version_3_{}", std::process::id());
-    let mut client = Client::connect(&url, NoTls).unwrap();
-    let create = format!("CREATE SCHEMA {schema}; SET search_path TO {schema};");
-    client.batch_execute(&create).unwrap();
-    client.batch_execute(version_3!("postgres")).unwrap();
-    client.batch_execute(ROWS).unwrap();
-    let (capabilities, clock, ids) = parts();
-    let mut options = PostgresOptions::new(&url);
-    options.schema = Some(schema.clone());
-    let opened = SqlStore::connect_postgres(options, capabilities, clock, ids);
-    let checked = opened.map(|(store, upgrade)| check(&store, &upgrade));
-    client.batch_execute(&format!("DROP SCHEMA {schema} CASCADE")).unwrap();
-    checked.unwrap();
+    OLD.open_schema();
 }

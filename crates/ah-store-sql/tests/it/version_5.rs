@@ -1,30 +1,35 @@
 //! A database of version 5, the last without mail: what is in it stays, and the hive comes in.
 
-use std::sync::Arc;
-
-use ah_conformance::{SeededIds, TestClock};
 use ah_model::{
     ChangeKind, Decision, FeedCursor, Happening, Lifecycle, NewApproval, NewMessage, PageLimit,
     PageRequest, Party, Receive, Verdict,
 };
-use ah_store::{Agents, Approvals, Capabilities, Feed, Ids, Messages, Sessions, Tokens, block_on};
-use ah_store_sql::{PostgresOptions, SqlStore, SqliteOptions, Upgrade};
-use postgres::{Client, NoTls};
-use rusqlite::Connection;
+use ah_store::{Agents, Approvals, Feed, Messages, Sessions, Tokens, block_on};
+use ah_store_sql::{SqlStore, Upgrade};
 
-use crate::postgres::server_url;
+use crate::given::{OldDatabase, migrations};
 
-macro_rules! version_5 {
-    ($engine:literal) => {
-        concat!(
-            include_str!(concat!("../../migrations/", $engine, "/1__base_tables.sql")),
-            include_str!(concat!("../../migrations/", $engine, "/2__executor_tables.sql")),
-            include_str!(concat!("../../migrations/", $engine, "/3__logs_and_lineage.sql")),
-            include_str!(concat!("../../migrations/", $engine, "/4__agents.sql")),
-            include_str!(concat!("../../migrations/", $engine, "/5__leases_and_tokens.sql")),
-        )
-    };
-}
+const OLD: OldDatabase = OldDatabase {
+    version: 5,
+    sqlite: migrations!(
+        "sqlite":
+        "1__base_tables",
+        "2__executor_tables",
+        "3__logs_and_lineage",
+        "4__agents",
+        "5__leases_and_tokens"
+    ),
+    postgres: migrations!(
+        "postgres":
+        "1__base_tables",
+        "2__executor_tables",
+        "3__logs_and_lineage",
+        "4__agents",
+        "5__leases_and_tokens"
+    ),
+    rows: ROWS,
+    check,
+};
 
 /// The same rows for both engines: an agent in its session, its token, and a note for the feed.
 const ROWS: &str = "
@@ -49,7 +54,10 @@ const ROWS: &str = "
       (5, 'leases_and_tokens', 'of another time', '2026-01-02T03:04:05.000Z');";
 
 fn check(store: &SqlStore, upgrade: &Upgrade) {
-    assert_eq!((upgrade.from, upgrade.steps.as_slice()), (5, ["6__hive".to_owned()].as_slice()));
+    assert_eq!(
+        (upgrade.from, upgrade.steps.as_slice()),
+        (5, ["6__hive".to_owned(), "7__message_blocks".to_owned()].as_slice())
+    );
     let agent = block_on(store.agent_of_name("mira".to_owned())).unwrap().unwrap();
     assert_eq!((agent.lifecycle, agent.session_count), (Lifecycle::Active, 1));
     assert_eq!((agent.protected, agent.destroyed_at), (false, None));
@@ -86,46 +94,12 @@ fn check_hive(store: &SqlStore) {
     assert_eq!((agent.lifecycle, agent.session_count), (Lifecycle::Active, 2));
 }
 
-fn parts() -> (Capabilities, Arc<TestClock>, Ids) {
-    let ids = Ids::new(Box::new(SeededIds::new(1)));
-    (Capabilities { workspaces: true }, Arc::new(TestClock::new()), ids)
-}
-
 #[test]
 fn a_file_of_version_5_keeps_its_agents_and_takes_the_hive() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("state.db");
-    write_file(&path);
-    let (capabilities, clock, ids) = parts();
-    let options = SqliteOptions::new(&path);
-    let (store, upgrade) = SqlStore::open_sqlite(options, capabilities, clock, ids).unwrap();
-    let backup = upgrade.backup.clone().unwrap();
-    assert_eq!(ah_store_sql::inspect_sqlite(&backup).unwrap().from, 5);
-    check(&store, &upgrade);
-}
-
-#[expect(clippy::disallowed_methods, reason = "an older program writes here")]
-fn write_file(path: &std::path::Path) {
-    let connection = Connection::open(path).unwrap();
-    connection.execute_batch(version_5!("sqlite")).unwrap();
-    connection.execute_batch(ROWS).unwrap();
-    connection.execute_batch("PRAGMA user_version = 5").unwrap();
+    OLD.open_file();
 }
 
 #[test]
 fn a_postgres_schema_of_version_5_keeps_its_agents_and_takes_the_hive() {
-    let Some(url) = server_url() else { return };
-    let schema = format!("version_5_{}", std::process::id());
-    let mut client = Client::connect(&url, NoTls).unwrap();
-    let create = format!("CREATE SCHEMA {schema}; SET search_path TO {schema};");
-    client.batch_execute(&create).unwrap();
-    client.batch_execute(version_5!("postgres")).unwrap();
-    client.batch_execute(ROWS).unwrap();
-    let (capabilities, clock, ids) = parts();
-    let mut options = PostgresOptions::new(&url);
-    options.schema = Some(schema.clone());
-    let opened = SqlStore::connect_postgres(options, capabilities, clock, ids);
-    let checked = opened.map(|(store, upgrade)| check(&store, &upgrade));
-    client.batch_execute(&format!("DROP SCHEMA {schema} CASCADE")).unwrap();
-    checked.unwrap();
+    OLD.open_schema();
 }

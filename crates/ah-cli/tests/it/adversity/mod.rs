@@ -15,6 +15,10 @@ mod worker;
 #[cfg(target_os = "linux")]
 mod full_disk;
 #[cfg(target_os = "linux")]
+mod hive_import;
+#[cfg(target_os = "linux")]
+mod live_events;
+#[cfg(target_os = "linux")]
 mod power_cut;
 #[cfg(target_os = "linux")]
 mod shim;

@@ -13,6 +13,7 @@
  * ADVERSITY_FULL_AFTER=N, ADVERSITY_FULL_FLAG=FILE: after N writes that make a file longer, or as
  * long as FILE exists, such writes fail as on a full disk; the first of them is cut in half.
  * ADVERSITY_BROKEN_FLAG=FILE: as long as FILE exists, syncs fail as on a broken disk.
+ * ADVERSITY_KILL_AFTER=N: after N writes to files the process is killed in the middle of the next.
  *
  * The -shm file is shared memory, worthless after a power cut, and not recorded. A call that would
  * change a file in a way that is not modelled here ends the program.
@@ -21,6 +22,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -45,8 +47,8 @@ static struct file *files[FILES_MAX];
 
 static const char *root, *log_path, *full_flag, *broken_flag;
 static int log_file = -1;
-static long full_after = -1;
-static long growths, was_full;
+static long full_after = -1, kill_after = -1;
+static long growths, was_full, writes;
 
 static long number(const char *name) {
     const char *text = getenv(name);
@@ -65,6 +67,7 @@ __attribute__((constructor)) static void start(void) {
     log_path = getenv("ADVERSITY_LOG");
     full_flag = getenv("ADVERSITY_FULL_FLAG");
     full_after = number("ADVERSITY_FULL_AFTER");
+    kill_after = number("ADVERSITY_KILL_AFTER");
     broken_flag = getenv("ADVERSITY_BROKEN_FLAG");
     if (root && log_path) {
         log_file = syscall(SYS_openat, AT_FDCWD, log_path, O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -185,7 +188,15 @@ static ssize_t room(int fd, size_t length, off_t offset) {
     return -1;
 }
 
+static void perhaps_die(int fd, const void *bytes, size_t length, off_t offset) {
+    if (kill_after < 0 || __atomic_fetch_add(&writes, 1, __ATOMIC_SEQ_CST) < kill_after) return;
+    syscall(SYS_pwrite64, fd, bytes, length / 2, offset);
+    kill(getpid(), SIGKILL);
+    for (;;) pause();
+}
+
 static ssize_t write_ours(struct file *file, int fd, const void *bytes, size_t length, off_t offset) {
+    if (file->kind == PLAIN) perhaps_die(fd, bytes, length, offset);
     ssize_t fits = room(fd, length, offset);
     if (fits < 0) return -1;
     ssize_t done = syscall(SYS_pwrite64, fd, bytes, fits, offset);

@@ -12,6 +12,8 @@ use ah_store_sql::SqlStore;
 use serde::{Deserialize, Serialize};
 
 use super::ledger::{Line, SESSION, open};
+#[cfg(target_os = "linux")]
+use super::live_events;
 use super::random::Random;
 
 const VARIABLE: &str = "ADVERSITY_WORKER";
@@ -25,6 +27,12 @@ pub(super) enum Task {
     Fill { writer: u64, count: u64, seed: u64 },
     /// Appends until the disk is full, removes the flag that makes it full, and appends again.
     OutlastFullDisk { writer: u64, flag: PathBuf },
+    /// Tells live events while there is space, while the flag makes the disk full, and after.
+    #[cfg(target_os = "linux")]
+    TellOnFullDisk { events: PathBuf, flag: PathBuf },
+    /// Tells live events to a disk that becomes full at some moment.
+    #[cfg(target_os = "linux")]
+    TellAnyway { events: PathBuf },
 }
 
 /// Turns `command`, a clean environment, into a worker on `database`.
@@ -60,6 +68,10 @@ fn entry() {
         Task::ReadThenWrite { writer, count } => read_then_write(&store, writer, count),
         Task::Fill { writer, count, seed } => fill(&store, writer, count, &mut Random::new(seed)),
         Task::OutlastFullDisk { writer, flag } => outlast_full_disk(&store, writer, &flag),
+        #[cfg(target_os = "linux")]
+        Task::TellOnFullDisk { events, flag } => live_events::tell_on_full_disk(&events, &flag),
+        #[cfg(target_os = "linux")]
+        Task::TellAnyway { events } => live_events::tell_anyway(&events),
     }
 }
 

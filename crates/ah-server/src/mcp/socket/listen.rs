@@ -7,12 +7,13 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::process::geteuid;
+use rustix::process::{Uid, geteuid};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
+use super::place::of_another;
 use crate::limits::{ACCEPT_PAUSE, MCP_CONNECTIONS_MAX, MCP_DRAIN_MAX};
 use crate::mcp::Caller;
 use crate::mcp::act::Waits;
@@ -77,11 +78,17 @@ impl Drop for Listening {
 
 fn remove_stale(path: &Path) -> Result<()> {
     match symlink_metadata(path) {
-        Ok(found) if found.file_type().is_socket() => std::fs::remove_file(path),
-        Ok(_) => {
+        Ok(found) if !found.file_type().is_socket() => {
             let reason = format!("{} is there and is no socket", path.display());
             Err(Error::new(ErrorKind::AlreadyExists, reason))
         }
+        Ok(found) => match of_another(found.uid(), geteuid()) {
+            None => std::fs::remove_file(path).map_err(|error| named(path, &error)),
+            Some(reason) => {
+                let reason = format!("{} {reason}", path.display());
+                Err(Error::new(ErrorKind::PermissionDenied, reason))
+            }
+        },
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(named(path, &error)),
     }
@@ -109,7 +116,7 @@ async fn accept(listener: UnixListener, state: ServerState, caller: Caller) {
             continue;
         };
         let Ok(permit) = Arc::clone(&room).try_acquire_owned() else { continue };
-        if !is_own(&stream) {
+        if !is_of(&stream, geteuid()) {
             continue;
         }
         let handler = Handler::new(state.clone(), caller.clone(), Waits::Here);
@@ -126,7 +133,23 @@ async fn accept(listener: UnixListener, state: ServerState, caller: Caller) {
     let _ = timeout(MCP_DRAIN_MAX, drained).await;
 }
 
-/// Whether the other side is the same user.
-fn is_own(stream: &UnixStream) -> bool {
-    stream.peer_cred().is_ok_and(|peer| peer.uid() == geteuid().as_raw())
+/// Whether the other side is that user.
+fn is_of(stream: &UnixStream, user: Uid) -> bool {
+    stream.peer_cred().is_ok_and(|peer| of_another(peer.uid(), user).is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_connection_is_of_the_user_who_made_it_and_of_nobody_else() {
+        let (stream, _other) = UnixStream::pair().unwrap();
+        let own = geteuid();
+        assert!(is_of(&stream, own));
+        let another = Uid::from_raw(own.as_raw() + 1);
+        assert!(!is_of(&stream, another));
+        let reason = format!("belongs to user {}, not to this one", own.as_raw());
+        assert_eq!(of_another(own.as_raw(), another), Some(reason));
+    }
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt}
 use std::path::{Path, PathBuf};
 
 use ah_model::Agent;
-use rustix::process::geteuid;
+use rustix::process::{Uid, geteuid};
 
 use super::SOCKET;
 use super::listen::named;
@@ -91,6 +91,11 @@ fn own_dir(path: &Path) -> Result<()> {
     own_dir_as_it_is(path)
 }
 
+/// Why something of the user `owner` is not `own`'s.
+pub(super) fn of_another(owner: u32, own: Uid) -> Option<String> {
+    (owner != own.as_raw()).then(|| format!("belongs to user {owner}, not to this one"))
+}
+
 /// Refuses a directory that is not safe. Nothing is repaired: who made it so may still be there.
 fn own_dir_as_it_is(path: &Path) -> Result<()> {
     let found = symlink_metadata(path).map_err(|error| named(path, &error))?;
@@ -98,8 +103,8 @@ fn own_dir_as_it_is(path: &Path) -> Result<()> {
         "is a symbolic link".to_owned()
     } else if !found.is_dir() {
         "is no directory".to_owned()
-    } else if found.uid() != geteuid().as_raw() {
-        format!("belongs to user {}, not to this one", found.uid())
+    } else if let Some(reason) = of_another(found.uid(), geteuid()) {
+        reason
     } else if found.mode() & 0o077 != 0 {
         format!("others may enter it (mode {:o}): chmod 700 it", found.mode() & 0o777)
     } else {

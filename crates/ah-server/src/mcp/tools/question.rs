@@ -1,5 +1,7 @@
 //! Questions: ask, fetch a late answer, answer, withdraw, look.
 
+use std::time::Duration;
+
 use ah_model::{
     Answer, Answered, Awaited, NewQuestion, Outcome, Party, Question, QuestionFilter, QuestionId,
     QuestionStatus, Timestamp,
@@ -7,10 +9,12 @@ use ah_model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::form::{FIELD, filled_in, form};
 use super::shape::{Items, PageInput, WaitSeconds};
 use crate::mcp::Powers;
 use crate::mcp::act::Act;
 use crate::mcp::caller::forbidden;
+use crate::mcp::round::Round;
 use crate::mcp::tool::{About, Effect, Tool};
 use crate::problem::Failure;
 
@@ -18,7 +22,7 @@ pub(super) fn tools() -> Vec<Tool> {
     let about =
         |name, title, text, effect| About { name, title, text, needs: Powers::Agent, effect };
     vec![
-        Tool::new(about("ask", "Ask", ASK, Effect::Adds), ask),
+        Tool::in_rounds(about("ask", "Ask", ASK, Effect::Adds), ask),
         Tool::new(about("get_answer", "Get an answer", GET, Effect::Settles), get_answer),
         Tool::new(about("answer", "Answer", ANSWER, Effect::Settles), answer),
         Tool::new(
@@ -101,21 +105,101 @@ impl From<Question> for Asked {
     }
 }
 
-async fn ask(act: Act, input: AskInput) -> Result<Asked, Failure> {
-    let AskInput { text, to, options, multi, free_text, ttl_seconds, wait_seconds, from } = input;
-    let wait = wait_seconds.duration()?;
-    let from = act.party(from.as_deref())?;
-    let ttl_ms = ttl_seconds.map(|seconds| seconds.saturating_mul(1_000));
-    let new = NewQuestion { id: None, from, to, text, options, multi, free_text, ttl_ms };
-    let asked = act.call(|store| async move { store.ask_question(new).await }).await?;
-    let id = asked.id.clone();
-    // It is asked, whatever happens to the wait: its id must come back.
-    Ok(ended(&act, &id, wait).await.unwrap_or(asked).into())
+impl AskInput {
+    fn question(self, act: &Act) -> Result<NewQuestion, Failure> {
+        let Self { text, to, options, multi, free_text, ttl_seconds, wait_seconds: _, from } = self;
+        let from = act.party(from.as_deref())?;
+        let ttl_ms = ttl_seconds.map(|seconds| seconds.saturating_mul(1_000));
+        Ok(NewQuestion { id: None, from, to, text, options, multi, free_text, ttl_ms })
+    }
+}
+
+/// It is asked, whatever happens to the wait: its id must come back.
+async fn ask(act: Act, input: AskInput) -> Result<Round<Asked>, Failure> {
+    let wait = input.wait_seconds.duration()?;
+    let new = input.question(&act)?;
+    let (asked, wait) = match act.rounds.state() {
+        None => (act.call(|store| async move { store.ask_question(new).await }).await?, wait),
+        Some(state) => asked_before(&act, &new, state, wait).await?,
+    };
+    if !wait.is_zero() && may_fill_in(&act, &asked) {
+        return ask_here(&act, asked, wait).await;
+    }
+    let now = if act.rounds.knows_rounds() { wait.min(act.state.options.mcp_round) } else { wait };
+    let Ok(question) = ended(&act, &asked.id, now).await else {
+        return Ok(Round::Done(asked.into()));
+    };
+    let left = wait.saturating_sub(now);
+    // Of a server that stops nobody gets another round.
+    if question.status == QuestionStatus::Open && !left.is_zero() && !act.state.is_closing() {
+        return Ok(Round::again(round_state(&question.id, left)));
+    }
+    Ok(Round::Done(question.into()))
+}
+
+/// What the client brings back: how long it still waits, and for what.
+fn round_state(id: &QuestionId, left: Duration) -> String {
+    format!("{}.{id}", left.as_millis())
+}
+
+/// The question that was asked in a round before, and how long there is to wait. A state that
+/// somebody made up gets nothing: it must name what this caller asked with this very call.
+async fn asked_before(
+    act: &Act,
+    new: &NewQuestion,
+    state: &str,
+    wait: Duration,
+) -> Result<(Question, Duration), Failure> {
+    let strange = || Failure::invalid("requestState", "is not what this call was given before");
+    let (left, id) = state.split_once('.').ok_or_else(strange)?;
+    let left = left.parse().map(Duration::from_millis).map_err(|_| strange())?;
+    let found = read(act, &id.parse().map_err(|_| strange())?).await?;
+    let same = found.from.is(new.from.as_str())
+        && found.to.is(new.to.as_str())
+        && (found.multi, found.free_text) == (new.multi, new.free_text)
+        && found.text == new.text
+        && found.options == new.options;
+    if same { Ok((found, left.min(wait))) } else { Err(strange()) }
+}
+
+/// Whether who sits at the client may answer. Only where the caller is the operator: an agent's
+/// program could fill in the form by itself.
+fn may_fill_in(act: &Act, question: &Question) -> bool {
+    act.rounds.shows_forms()
+        && act.caller.powers() == Powers::Admin
+        && question.to == Party::Operator
+}
+
+/// Asks who sits at the client, or takes what was filled in. Who does not answer leaves the question
+/// as it is, for whoever answers elsewhere.
+async fn ask_here(act: &Act, asked: Question, wait: Duration) -> Result<Round<Asked>, Failure> {
+    let state = round_state(&asked.id, wait);
+    if asked.status == QuestionStatus::Open {
+        let Some(response) = act.rounds.response(FIELD) else {
+            return Ok(Round::asking(FIELD, form(&asked, None), state));
+        };
+        let values = filled_in(&asked, response)?;
+        if !values.is_empty() {
+            let answer = Answer { by: Party::Operator, resolver: Some(act.holder()), values };
+            if let Err(invalid) = asked.check_answer(&answer) {
+                let form = form(&asked, Some(&invalid.to_string()));
+                return Ok(Round::asking(FIELD, form, state));
+            }
+            let id = asked.id.clone();
+            match act.call(|store| async move { store.answer_question(id, answer).await }).await {
+                // Somebody was faster: that answer is the one.
+                Err(failure) if failure.problem().code != "conflict" => return Err(failure),
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+    let question = ended(act, &asked.id, Duration::ZERO).await.unwrap_or(asked);
+    Ok(Round::Done(question.into()))
 }
 
 /// The question once it is not open any more, else as it is after the wait. Who learns here how it
 /// ended needs no notice of it.
-async fn ended(act: &Act, id: &QuestionId, wait: std::time::Duration) -> Result<Question, Failure> {
+async fn ended(act: &Act, id: &QuestionId, wait: Duration) -> Result<Question, Failure> {
     let look = || {
         let id = id.clone();
         act.call(|store| async move { store.question(id).await })

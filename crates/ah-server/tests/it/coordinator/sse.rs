@@ -1,7 +1,7 @@
 //! What a dashboard is told while it happens.
 
-use ah_model::{NewRepo, NewSession, Vcs};
-use ah_store::{Sessions, block_on};
+use ah_model::{NewRepo, NewSession, RetentionRules, Vcs};
+use ah_store::{Retention, Sessions, block_on};
 use serde_json::{Value, json};
 
 use super::given::{Coordinator, Frame, Runner, text};
@@ -99,6 +99,28 @@ fn who_comes_back_is_told_what_it_missed_also_after_a_restart() {
     let again = format!("last-event-id: {}", frames[0].id);
     let mut stream = at.stream("/sse/sessions", &[&again]);
     assert_eq!([stream.frame(), stream.frame()][..], frames[1..]);
+}
+
+#[test]
+fn who_comes_back_after_what_it_missed_is_gone_is_told_all_sessions_anew() {
+    let at = Coordinator::new();
+    let (_, session) = at.start(json!({}));
+    let mut stream = at.stream("/sse/sessions", &[]);
+    let last = stream.frame().id;
+    at.clock.advance_ms(1);
+    let (_, other) = at.start(json!({}));
+    assert_eq!(stream.frame().name, "session_created");
+    at.clock.advance_ms(1_000);
+    let rules = RetentionRules { changes_ms: Some(1), ..RetentionRules::KEEP };
+    block_on(at.store().retention_step(rules)).unwrap();
+    for query in ["", "?include_init=false", "?created_by=nobody"] {
+        let path = format!("/sse/sessions{query}");
+        let init = at.stream(&path, &[&format!("last-event-id: {last}")]).frame();
+        assert_eq!(init.name, "init", "{query}");
+        let sessions = if query.contains("nobody") { vec![] } else { vec![&other, &session] };
+        let sessions: Vec<_> = sessions.into_iter().map(|id| at.session(id)).collect();
+        assert_eq!(init.data, json!({ "sessions": sessions }), "{query}");
+    }
 }
 
 #[test]

@@ -24,12 +24,24 @@ pub(super) struct Values<'a> {
     known: BTreeMap<String, Vec<Value>>,
     /// A run that somebody holds, and the epoch that proves it.
     pub(super) held: Option<(String, Value)>,
+    /// What is in the one state that a request fits, by the path of the request.
+    ready: BTreeMap<&'static str, Ready>,
+}
+
+/// A thing that is ready for a request.
+pub(super) struct Ready {
+    pub(super) id: String,
+    /// What the body must say.
+    pub(super) fields: Map<String, Value>,
+    /// How often it was tried already.
+    attempts: u64,
 }
 
 impl<'a> Values<'a> {
     pub(super) fn new(document: &'a Value, seed: u64) -> Self {
         let known = BTreeMap::from([(PARTY.to_owned(), vec![json!("operator")])]);
-        Self { schemas: Schemas(document), random: Random::new(seed), known, held: None }
+        let (schemas, random) = (Schemas(document), Random::new(seed));
+        Self { schemas, random, known, held: None, ready: BTreeMap::new() }
     }
 
     /// Remembers what an answer named, so that requests are about things that are there.
@@ -60,6 +72,29 @@ impl<'a> Values<'a> {
         let held = ["claimed", "running"].contains(&run["status"].as_str().unwrap_or_default());
         if let (Some(id), Some(epoch), true) = (run["id"].as_str(), run.get("leaseEpoch"), held) {
             self.held = Some((id.to_owned(), epoch.clone()));
+        }
+        let things = ["items", "messages"].iter().find_map(|name| answer[name].as_array());
+        for thing in things.map_or(std::slice::from_ref(answer), Vec::as_slice) {
+            self.remember(thing);
+        }
+    }
+
+    /// What is ready for a request to `path`, mostly. It may be in another state afterwards.
+    pub(super) fn take_ready(&mut self, path: &str) -> Option<Ready> {
+        if self.random.one_in(3) { None } else { self.ready.remove(path) }
+    }
+
+    /// Remembers what the thing is ready for. What it was ready for before, it no longer is. What was
+    /// tried most is kept, so that something comes to its end.
+    fn remember(&mut self, thing: &Value) {
+        let Some(id) = thing["id"].as_str() else { return };
+        self.ready.retain(|_, ready| ready.id != id);
+        for (path, fields) in fitting(thing) {
+            let fields = fields.as_object().unwrap().clone();
+            let attempts = thing["attempts"].as_u64().unwrap_or_default();
+            if self.ready.get(path).is_none_or(|known| known.attempts <= attempts) {
+                self.ready.insert(path, Ready { id: id.to_owned(), fields, attempts });
+            }
         }
     }
 
@@ -250,5 +285,47 @@ impl<'a> Values<'a> {
             }
         }
         Value::Object(fields)
+    }
+}
+
+/// The requests that fit the state of `thing`, by their paths, with what they must say. A message is
+/// received and released until it is given up, so that there is one to queue again.
+fn fitting(thing: &Value) -> Vec<(&'static str, Value)> {
+    let has = |name: &str| thing.get(name).is_some();
+    let (is_message, is_question) = (has("deliveries"), has("options"));
+    let is_approval = has("carriedOutAt");
+    match thing["status"].as_str().unwrap_or_default() {
+        "queued" if is_message => {
+            let fields = json!({ "id": thing["id"], "to": thing["to"], "ack": [] });
+            vec![("/api/v1/mail/receive", fields)]
+        }
+        "leased" if is_message => {
+            let delivery = &thing["deliveries"];
+            let release = json!({ "delivery": delivery, "delayMs": 0, "counts": true });
+            vec![
+                ("/api/v1/messages/{id}/release", release),
+                ("/api/v1/messages/{id}/renew", json!({ "delivery": delivery })),
+            ]
+        }
+        "dead" if is_message => vec![("/api/v1/messages/{id}/requeue", json!({}))],
+        "open" if is_question => {
+            let first = thing["options"].get(0).cloned().unwrap_or(json!("any"));
+            let answer = json!({ "by": "operator", "values": [first] });
+            let withdrawal = json!({ "by": thing["from"] });
+            vec![
+                ("/api/v1/questions/{id}/answer", answer),
+                ("/api/v1/questions/{id}/withdrawal", withdrawal),
+            ]
+        }
+        "answered" if is_question => {
+            let same = json!({ "by": "operator", "values": thing["answer"]["values"] });
+            vec![("/api/v1/questions/{id}/answer", same)]
+        }
+        "pending" if is_approval => {
+            let decision = json!({ "by": "operator", "verdict": "approved" });
+            vec![("/api/v1/approvals/{id}/decision", decision)]
+        }
+        "approved" if is_approval => vec![("/api/v1/approvals/{id}/carried-out", json!({}))],
+        _ => Vec::new(),
     }
 }

@@ -8,9 +8,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ah_conformance::{ModelStore, SeededIds, TestClock};
-use ah_model::{Agent, NewAgent, NewRepo, NewSession, NewToken, TokenRole, TokenSecret, Vcs};
+use ah_model::{
+    Agent, NewAgent, NewRepo, NewSession, NewToken, Question, QuestionFilter, TokenRole,
+    TokenSecret, Vcs,
+};
 use ah_server::{AuthMode, RunningServer, ServerOptions, ServerState};
-use ah_store::{Agents, Capabilities, Ids, Store, Tokens, block_on};
+use ah_store::{Agents, Capabilities, Ids, Questions, Store, Tokens, block_on};
 use tempfile::TempDir;
 
 use super::wire::{Era, Http, Lines, Wire};
@@ -26,12 +29,19 @@ pub(super) struct Harbor {
     warnings: Arc<Mutex<Vec<String>>>,
     /// How many tokens there are.
     tokens: AtomicU64,
+    /// How long one request waits in the new era.
+    round: Duration,
     directory: TempDir,
 }
 
 impl Harbor {
     /// A harbor with the agents alice, bob and the protected manager.
     pub(super) fn new() -> Self {
+        Self::with_round(ServerOptions::default().mcp_round)
+    }
+
+    /// The same, where one request waits that long in the new era.
+    pub(super) fn with_round(round: Duration) -> Self {
         let clock = TestClock::new();
         let ids = Ids::new(Box::new(SeededIds::new(5)));
         let capabilities = Capabilities { workspaces: true };
@@ -39,7 +49,7 @@ impl Harbor {
         let directory = tempfile::tempdir().unwrap();
         let warnings = Arc::default();
         let tokens = AtomicU64::new(0);
-        let mut harbor = Self { store, clock, server: None, warnings, tokens, directory };
+        let mut harbor = Self { store, clock, server: None, warnings, tokens, round, directory };
         for name in ["alice", "bob"] {
             harbor.create(name);
         }
@@ -57,6 +67,12 @@ impl Harbor {
         block_on(self.store.agent_of_name(name.to_owned())).unwrap().unwrap()
     }
 
+    /// The questions that are kept, newest first.
+    pub(super) fn questions(&self) -> Vec<Question> {
+        let filter = QuestionFilter::default();
+        block_on(self.store.list_questions(filter, Default::default())).unwrap().items
+    }
+
     pub(super) fn state(&self) -> ServerState {
         self.state_at(self.sockets())
     }
@@ -69,6 +85,7 @@ impl Harbor {
             sockets: Some(sockets),
             clock: Arc::new(self.clock.clone()),
             jobs: Some(Arc::new(move |line| warnings.lock().unwrap().push(line.to_string()))),
+            mcp_round: self.round,
             ..ServerOptions::default()
         };
         let store = Arc::clone(&self.store) as Arc<dyn Store>;

@@ -68,6 +68,18 @@ fn unknown_tools_and_methods_are_errors_of_the_protocol() {
             let answer = alice.exchange(method, json!({}));
             assert_eq!(answer["error"]["code"], -32601, "{way} {method}: {answer}");
         }
+        // Changes are followed in the feed.
+        let uri = "ah://sessions/s1";
+        for (method, params) in [
+            (
+                "subscriptions/listen",
+                json!({ "notifications": { "resourceSubscriptions": [uri] } }),
+            ),
+            ("resources/subscribe", json!({ "uri": uri })),
+        ] {
+            let answer = alice.exchange(method, params);
+            assert_eq!(answer["error"]["code"], -32601, "{way} {method}: {answer}");
+        }
     }
 }
 

@@ -94,11 +94,7 @@ fn a_deadline_ends_the_wait_though_nobody_does_anything() {
     alice.begin("tools/call", json!({ "name": "ask", "arguments": ask }));
     let asked = harbor.lines("alice");
     drop(asked);
-    super::given::assert_eventually("it is asked", || {
-        let page = ah_model::PageRequest::default();
-        let filter = ah_model::QuestionFilter::default();
-        !block_on(harbor.store.list_questions(filter, page)).unwrap().items.is_empty()
-    });
+    super::given::assert_eventually("it is asked", || !harbor.questions().is_empty());
     harbor.clock.advance_ms(5_000);
     assert_eq!(alice.answer()["result"]["structuredContent"]["outcome"], "expired");
 }
@@ -158,22 +154,41 @@ fn what_others_asked_is_neither_withdrawn_nor_answered_and_nobody_learns_whose_i
 }
 
 #[test]
-fn a_server_that_stops_still_says_which_question_was_asked() {
-    let mut harbor = Harbor::new();
-    let mut alice = harbor.lines("alice");
-    let ask = json!({ "text": "still there?", "waitSeconds": 240 });
-    alice.begin("tools/call", json!({ "name": "ask", "arguments": ask }));
-    let asked = || {
-        let filter = ah_model::QuestionFilter::default();
-        block_on(harbor.store.list_questions(filter, Default::default())).unwrap().items
-    };
-    super::given::assert_eventually("it is asked", || !asked().is_empty());
-    let id = asked()[0].id.clone();
-    harbor.stop();
-    let answer = alice.answer();
-    assert_eq!(answer["result"]["structuredContent"]["questionId"], json!(id), "{answer}");
-    assert_eq!(answer["result"]["structuredContent"]["outcome"], "open");
-    alice.ended();
+fn a_server_that_stops_still_says_which_question_was_asked_and_the_next_has_the_answer() {
+    for era in Era::ALL {
+        let mut harbor = Harbor::new();
+        let ask = json!({ "text": "still there?", "waitSeconds": 240 });
+        let ask = json!({ "name": "ask", "arguments": ask });
+        let mut alice = harbor.agent_lines("alice", era);
+        let mut bob = harbor.http("bob", era);
+        alice.begin("tools/call", ask.clone());
+        let (bob, told) = thread::scope(|scope| {
+            let waiting = scope.spawn(move || {
+                let told = bob.done("tools/call", ask);
+                (bob, told)
+            });
+            super::given::assert_eventually("both have asked", || harbor.questions().len() == 2);
+            harbor.stop();
+            waiting.join().unwrap()
+        });
+        let of_alice = alice.answer()["result"].clone();
+        alice.ended();
+        harbor.start();
+        let ways: [(&str, Box<dyn Wire>, Value); 2] = [
+            ("alice", Box::new(harbor.agent_lines("alice", era)), of_alice),
+            ("bob", Box::new(bob.at(harbor.address())), told),
+        ];
+        for (name, mut wire, told) in ways {
+            let question = harbor.questions().into_iter().find(|it| it.from.is(name)).unwrap();
+            let handle = &told["structuredContent"];
+            assert_eq!(handle["questionId"], json!(question.id), "{era:?} {name}: {told}");
+            assert_eq!(handle["outcome"], "open", "{era:?} {name}");
+            let answer = Answer::operator([name]);
+            block_on(harbor.store.answer_question(question.id.clone(), answer)).unwrap();
+            let fetched = wire.tool("get_answer", json!({ "questionId": question.id }));
+            assert_eq!(fetched["answer"]["values"], json!([name]), "{era:?}");
+        }
+    }
 }
 
 fn party(name: &str) -> Party {
@@ -186,10 +201,7 @@ fn a_call_that_is_cancelled_is_not_answered_and_what_it_asked_stays() {
     let mut alice = harbor.lines("alice");
     let ask = json!({ "text": "never mind", "waitSeconds": 240 });
     let id = alice.begin("tools/call", json!({ "name": "ask", "arguments": ask }));
-    super::given::assert_eventually("it is asked", || {
-        let filter = ah_model::QuestionFilter::default();
-        !block_on(harbor.store.list_questions(filter, Default::default())).unwrap().items.is_empty()
-    });
+    super::given::assert_eventually("it is asked", || !harbor.questions().is_empty());
     let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
         "params": { "requestId": id, "reason": "changed my mind" } });
     alice.send(&cancel.to_string());

@@ -1,18 +1,23 @@
 //! Sockets: for whom, how long, and where they are refused.
 
+use std::io::Read;
 use std::net::TcpListener;
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::os::unix::net::UnixListener;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::thread;
 
 use ah_model::{AgentUpdate, NewAgent};
 use ah_server::RunningServer;
 use ah_store::{Agents, Retention, block_on};
+use rustix::process::{Uid, geteuid};
 use serde_json::json;
 
-use super::given::{Harbor, assert_eventually, mode, new_agent};
+use super::given::{Harbor, PATIENCE, assert_eventually, mode, new_agent};
 use super::wire::{Era, Lines, Wire};
 
 const ALICE: &str = "agents/alice/mcp.sock";
+/// A user who is not root, whether or not there is one.
+const NOBODY: u32 = 65_534;
 
 #[test]
 fn sockets_are_for_their_owner_alone() {
@@ -50,6 +55,9 @@ fn a_restart_makes_every_socket_again() {
     harbor.start();
     assert_eq!(harbor.lines("alice").tool("whoami", json!({}))["name"], "alice");
     assert_eq!(harbor.lines("bob").tool("whoami", json!({}))["name"], "bob");
+    assert_eq!(harbor.operator().tool("whoami", json!({}))["powers"], "admin");
+    let mut manager = Lines::open(&harbor.socket("manager/mcp.sock"), Era::V2025_11_25);
+    assert_eq!(manager.tool("whoami", json!({}))["powers"], "manager");
     assert!(!harbor.socket("agents/gone").exists());
 }
 
@@ -186,4 +194,61 @@ fn a_protected_agent_of_another_name_manages_nobody() {
     let socket = harbor.socket("agents/boss/mcp.sock");
     assert_eventually("boss has a socket", || socket.exists());
     assert_eq!(harbor.lines("boss").tool("whoami", json!({}))["powers"], "agent");
+}
+
+#[test]
+fn what_stands_in_the_place_of_a_socket_is_left_alone_and_named() {
+    let mut harbor = Harbor::new();
+    harbor.stop();
+    let (alice, bob) = (harbor.socket(ALICE), harbor.socket("agents/bob/mcp.sock"));
+    // A link to a socket is no socket.
+    let elsewhere = harbor.socket("elsewhere.sock");
+    drop(UnixListener::bind(&elsewhere).unwrap());
+    symlink(&elsewhere, &alice).unwrap();
+    drop(UnixListener::bind(&bob).unwrap());
+    // Only root can give a file away; how owners are compared has a test of its own beside the check.
+    let given_away = geteuid().is_root();
+    if given_away {
+        lchown(&bob, Some(NOBODY), None).unwrap();
+    }
+    harbor.start();
+    let without = harbor.operator().tool("status", json!({}))["withoutSocket"].clone();
+    let why = without["alice"].as_str().unwrap_or_default();
+    assert_eq!(why, format!("{} is there and is no socket", alice.display()));
+    assert!(std::fs::symlink_metadata(&alice).unwrap().is_symlink());
+    assert!(elsewhere.exists());
+    if given_away {
+        let reason = format!("{} belongs to user {NOBODY}, not to this one", bob.display());
+        assert_eq!(without["bob"], reason);
+        assert_eq!(std::fs::symlink_metadata(&bob).unwrap().uid(), NOBODY);
+    } else {
+        assert_eq!(harbor.lines("bob").tool("whoami", json!({}))["name"], "bob");
+    }
+}
+
+/// Needs root to become somebody else; without it the test beside the check stands alone.
+#[cfg(target_os = "linux")]
+#[test]
+fn another_user_who_gets_as_far_as_the_socket_is_not_served() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let harbor = Harbor::new();
+    let socket = harbor.socket(ALICE);
+    let above = socket.ancestors().skip(1).take_while(|dir| *dir != std::env::temp_dir());
+    for dir in above {
+        std::fs::set_permissions(dir, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    std::fs::set_permissions(&socket, PermissionsExt::from_mode(0o666)).unwrap();
+    let path = socket.clone();
+    let said = thread::spawn(move || {
+        // Of this thread alone.
+        rustix::thread::set_thread_uid(Uid::from_raw(NOBODY)).unwrap();
+        let mut stream = UnixStream::connect(path).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut said = Vec::new();
+        stream.read_to_end(&mut said).map(|_| said)
+    });
+    assert_eq!(said.join().unwrap().unwrap(), b"", "hung up on without a word");
+    assert_eq!(harbor.lines("alice").tool("whoami", json!({}))["name"], "alice");
 }

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 use super::given::PATIENCE;
 use crate::http::{Connection, Reply, request};
 
+/// Where a program of the new era says what it can do.
+pub(super) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
 /// A revision of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Era {
@@ -40,7 +43,9 @@ impl Era {
         if self.is_stateless() {
             let client = json!({ "name": "by-hand", "version": "1" });
             meta["io.modelcontextprotocol/protocolVersion"] = json!(self.version());
-            meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
+            if meta[CAPABILITIES].is_null() {
+                meta[CAPABILITIES] = json!({});
+            }
             meta["io.modelcontextprotocol/clientInfo"] = client;
         }
         if meta.as_object().is_some_and(|meta| !meta.is_empty()) {
@@ -190,6 +195,11 @@ impl Http {
             assert_eq!(http.post(&initialized, &[]).status, 202);
         }
         http
+    }
+
+    /// The same at another server.
+    pub(super) fn at(self, address: SocketAddr) -> Self {
+        Self { address, ..self }
     }
 
     /// Sends `message` with the headers of the era and some others.

@@ -1,0 +1,2 @@
+-- SQLite finds a party's mail by blocks from here on. PostgreSQL keeps its two indexes: its rows are
+-- written by many connections, which would wait for each other at the first message of a block.
