@@ -7,8 +7,12 @@ use crate::postgres::{Database, IfMissing, Sync};
 use crate::process::{self, Failure, cannot_start, cargo, check_status, describe, step};
 
 /// Package and bench target, in the order they run.
-const BENCHES: [(&str, &str); 3] =
-    [("ah-store-sql", "ratios"), ("ah-server", "http"), ("ah-cli", "process")];
+const BENCHES: [(&str, &str); 4] = [
+    ("ah-store-sql", "ratios"),
+    ("ah-bundle", "ratios"),
+    ("ah-server", "http"),
+    ("ah-cli", "process"),
+];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let database = step("postgres", || Database::obtain(Sync::On, IfMissing::Skip))?;

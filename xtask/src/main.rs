@@ -9,6 +9,7 @@
 
 mod bench;
 mod checks;
+mod fuzz;
 mod migrations;
 mod packages;
 mod postgres;
@@ -27,6 +28,8 @@ Usage: cargo xtask COMMAND
                                      append-single, append-batch, append-threads,
                                      append-processes, history, postgres, process;
                                      --json prints one document on stdout
+  fuzz [TARGET]... [--cases N]       mutate the inputs of parsers: redact-text, redact-json,
+       [--seed N] [--case N]         cursor, bundle, pointer; --case runs one again
   postgres -- PROGRAM [ARGS]         run PROGRAM beside a private PostgreSQL server
   freeze-migrations                  record the checksums of new migrations
 
@@ -59,6 +62,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
     match command.as_str() {
         "test" => checks::run(rest),
         "bench" => bench::run(rest),
+        "fuzz" => fuzz::run(rest),
         "postgres" => postgres::run(rest),
         "freeze-migrations" => migrations::freeze(rest),
         "help" | "-h" | "--help" => {

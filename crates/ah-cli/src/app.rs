@@ -21,6 +21,7 @@ use ah_store_sql::{Callers, PostgresOptions, SqlStore, SqliteOptions, Upgrade};
 use clap::{ColorChoice, CommandFactory, FromArgMatches};
 
 use crate::cli::{Cli, GlobalArgs};
+use crate::commands::agentcli::spelled_out;
 use crate::config::{
     Color, Config, ConfigError, Durability, FlagSetting, Layer, LogLevel, Sources,
 };
@@ -63,7 +64,8 @@ fn parse() -> Result<Cli, clap::Error> {
     let plain = std::env::args_os().any(|argument| argument == "--no-color");
     let choice = if plain { ColorChoice::Never } else { ColorChoice::Auto };
     let mut command = Cli::command().color(choice);
-    let matches = command.try_get_matches_from_mut(std::env::args_os());
+    let arguments = spelled_out(std::env::args_os().collect())?;
+    let matches = command.try_get_matches_from_mut(arguments);
     // Thousands of small allocations: giving them back one by one is an eighth of what a short
     // command executes, and the process ends soon.
     std::mem::forget(command);

@@ -1,7 +1,9 @@
 //! What went wrong, for people and for programs: an exit code, a message, and the next command.
 
 use std::fmt;
+use std::io::ErrorKind;
 
+use ah_bundle::BundleError;
 use ah_hive::HostError;
 use ah_hive::resident::ResidentError;
 use ah_import::ImportError;
@@ -10,6 +12,7 @@ use ah_store::{Kind, Problem, StoreError};
 use crate::config::ConfigError;
 use crate::detect::DetectError;
 use crate::environment::EnvironmentError;
+use crate::output::broken_pipe;
 
 /// Exit codes, as the documentation lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -223,6 +226,26 @@ impl From<ImportError> for CommandError {
             ),
         };
         Self::new(exit, with_causes(&error)).hint(hint)
+    }
+}
+
+impl From<BundleError> for CommandError {
+    fn from(error: BundleError) -> Self {
+        // Its messages name the next command themselves.
+        let exit = match error {
+            BundleError::Invalid(error) => return error.into(),
+            BundleError::File { source, .. } if source.kind() == ErrorKind::BrokenPipe => {
+                return broken_pipe();
+            }
+            BundleError::NoState { .. }
+            | BundleError::NothingForScope { .. }
+            | BundleError::NoSnapshot { .. } => Exit::NotFound,
+            BundleError::UnsafeDirectory { .. } => Exit::NotAllowed,
+            BundleError::AllDamaged { .. } | BundleError::Damaged { .. } => Exit::Store,
+            BundleError::Refused(_) | BundleError::BadExport { .. } => Exit::Usage,
+            BundleError::File { .. } => Exit::Failed,
+        };
+        Self::new(exit, with_causes(&error))
     }
 }
 

@@ -48,6 +48,7 @@ use ureq::http::Method;
 
 use crate::address::Target;
 use crate::http::{Http, json};
+pub use crate::tls::config as tls_config;
 
 /// How long a request may take when nobody says: an append of the largest batch over a slow line.
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);

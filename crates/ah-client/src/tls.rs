@@ -13,7 +13,7 @@ use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 ///
 /// The machine's own list is not asked: where it is, is said by the environment, which only ah-cli
 /// reads.
-pub(crate) fn config(ca_file: Option<&Path>) -> Result<TlsConfig, Invalid> {
+pub fn config(ca_file: Option<&Path>) -> Result<TlsConfig, Invalid> {
     let public = TLS_SERVER_ROOT_CERTS.iter().map(|der| Certificate::from_der(der));
     let further = ca_file.map(authorities).transpose()?.unwrap_or_default();
     Ok(TlsConfig::builder()

@@ -255,7 +255,7 @@ fn without_white_space(text: &str) -> Option<String> {
 
 /// The place behind the string that opens at `opening`. Searching for quotes is many times faster
 /// than looking at every byte, and most of a payload is in strings.
-fn end_of_string(text: &str, opening: usize) -> usize {
+pub(crate) fn end_of_string(text: &str, opening: usize) -> usize {
     let mut from = opening + 1;
     while let Some(at) = text.get(from..).and_then(|rest| rest.find('"')) {
         let quote = from + at;

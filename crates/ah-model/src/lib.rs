@@ -31,6 +31,7 @@ mod party;
 mod query;
 mod question;
 mod record;
+pub mod redact;
 mod repair;
 mod repo;
 mod request_key;

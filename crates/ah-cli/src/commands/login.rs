@@ -28,7 +28,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let server = app.server_url(&args.server)?;
     let text = match &args.token_file {
         Some(file) => read_text("token", file, TOKEN_BYTES_MAX)?,
-        None => ask(app, &server)?,
+        None => ask(app, &format!("Token for {server}"), "--token-file")?,
     };
     let token = text.trim();
     // A slip is found here, not by the first command that is refused.
@@ -55,14 +55,14 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     })
 }
 
-/// Asks for the token without showing it.
-fn ask(app: &App, server: &str) -> Result<String, CommandError> {
+/// Asks for a secret without showing it.
+pub(crate) fn ask(app: &App, what: &str, flag: &str) -> Result<String, CommandError> {
     let stdin = std::io::stdin();
     if app.asking() == Asking::Forbidden || !stdin.is_terminal() {
         return Err(CommandError::new(Exit::InputNeeded, "a token is needed")
-            .hint("give it with `--token-file FILE` (`-` for stdin); never as an argument"));
+            .hint(format!("give it with `{flag} FILE` (`-` for stdin); never as an argument")));
     }
-    let _ = write!(std::io::stderr(), "Token for {server}: ");
+    let _ = write!(std::io::stderr(), "{what}: ");
     let mut line = String::new();
     let _hidden = Hidden::new();
     stdin

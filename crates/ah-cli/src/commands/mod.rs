@@ -1,7 +1,9 @@
 //! The verbs: a folder per noun, a file per verb, one flat match each.
 
 mod agent;
+pub(crate) mod agentcli;
 mod approval;
+mod bundle;
 mod completions;
 mod config;
 mod db;
@@ -31,6 +33,7 @@ mod token;
 mod up;
 mod upgrade;
 mod waiting;
+mod whole_file;
 mod workspace;
 
 use clap::Subcommand;
@@ -81,6 +84,11 @@ pub(crate) enum Command {
     /// Small values by scope and key
     #[command(subcommand)]
     Kv(Lazy<kv::Command>),
+    /// State bundles: prompts and settings of a scope as files that can be verified
+    #[command(subcommand)]
+    Bundle(Lazy<bundle::Command>),
+    /// State bundles with the flags of agentcli, for scripts that were written for it
+    Agentcli(Lazy<agentcli::Args>),
     /// Bring in what other programs left
     #[command(subcommand)]
     Import(Lazy<import::Command>),
@@ -126,6 +134,8 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
         Command::Repo(Lazy(command)) => repo::run(app, command),
         Command::Workspace(Lazy(command)) => workspace::run(app, command),
         Command::Kv(Lazy(command)) => kv::run(app, command),
+        Command::Bundle(Lazy(command)) => bundle::run(app, command),
+        Command::Agentcli(args) => agentcli::run(app, &args),
         Command::Import(Lazy(command)) => import::run(app, command),
         Command::Mcp(args) => mcp::run(app, &args),
         Command::Token(Lazy(command)) => token::run(app, command),

@@ -63,7 +63,7 @@ pub(crate) enum Scope {
 }
 
 /// The settings, in the order they are documented.
-pub(crate) static KEYS: [Key; 18] = [
+pub(crate) static KEYS: [Key; 19] = [
     Key {
         path: "remote-server",
         kind: Kind::Text,
@@ -156,6 +156,13 @@ pub(crate) static KEYS: [Key; 18] = [
         default: Some(Value::Integer(2_000)),
         scope: Scope::NotProject,
         doc: "How many of an agent's live events are kept at most, the newest.",
+    },
+    Key {
+        path: "bundle.state-dir",
+        kind: Kind::Text,
+        default: None,
+        scope: Scope::NotProject,
+        doc: "Directory of state bundles when `--state-dir` is not given.",
     },
     Key {
         path: "tls.ca-file",

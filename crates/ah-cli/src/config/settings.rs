@@ -128,6 +128,11 @@ impl Config {
         }
     }
 
+    /// Where state bundles are when no flag says it.
+    pub(crate) fn bundle_state_dir(&self) -> Option<&str> {
+        self.text("bundle.state-dir")
+    }
+
     /// Authorities to trust for https servers, besides the public ones.
     pub(crate) fn ca_file(&self) -> Option<&str> {
         self.text("tls.ca-file")

@@ -49,6 +49,30 @@ pub(crate) fn find(
     }
 }
 
+/// What the key of a model's server is kept under: never the token of a harbor at that address.
+pub(crate) fn model_server(base_url: &str) -> String {
+    format!("openai+{}", base_url.trim())
+}
+
+/// The key for the model's server at `base_url`: of the variable, else what was kept for it.
+pub(crate) fn find_model_key(
+    environment: &Environment,
+    variable: &str,
+    base_url: &str,
+) -> Result<Option<String>, CommandError> {
+    if let Some(key) = environment.var(variable) {
+        return Ok(Some(key.trim().to_owned()));
+    }
+    // Without a home nothing was ever kept.
+    if environment.state_dir().is_err() {
+        return Ok(None);
+    }
+    logins::find(environment, &model_server(base_url)).map_err(|error| CommandError {
+        hints: vec![format!("unlock it, or set {variable}, or `ah bundle key` again")],
+        ..error
+    })
+}
+
 /// A new token and what is kept of it.
 pub(crate) fn fresh(
     role: TokenRole,

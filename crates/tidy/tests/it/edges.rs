@@ -65,7 +65,12 @@ const ROOMS: &[Room] = &[
         tests_use: TESTED,
         never: &["axum", "clap"],
     },
-    Room { name: "ah-bundle", uses: &["ah-model"], tests_use: TESTED, never: &["tokio", "clap"] },
+    Room {
+        name: "ah-bundle",
+        uses: &["ah-model"],
+        tests_use: &[],
+        never: &["tokio", "rusqlite", "postgres", "axum", "clap"],
+    },
     Room {
         name: "ah-import",
         uses: &["ah-model", "ah-store"],

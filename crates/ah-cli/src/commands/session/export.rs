@@ -1,10 +1,10 @@
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ah_store::{StoreError, block_on, export_session};
 
 use crate::app::App;
-use crate::error::{CommandError, Exit};
+use crate::commands::whole_file::{beside, finish};
+use crate::error::CommandError;
 use crate::output::broken_pipe;
 
 #[derive(Debug, clap::Args)]
@@ -45,20 +45,4 @@ fn or_unread(error: StoreError) -> CommandError {
         }
         _ => error.into(),
     }
-}
-
-/// A file that becomes `path` only when it is whole.
-fn beside(path: &Path) -> Result<tempfile::NamedTempFile, CommandError> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))
-        .map_err(|error| CommandError::file("write", path, &error))
-}
-
-fn finish(mut file: tempfile::NamedTempFile, path: &Path) -> Result<(), CommandError> {
-    let failed = |error: std::io::Error| CommandError::file("write", path, &error);
-    file.flush().map_err(failed)?;
-    file.as_file().sync_all().map_err(failed)?;
-    file.persist(path)
-        .map(drop)
-        .map_err(|error| CommandError::new(Exit::Failed, format!("cannot write: {}", error.error)))
 }
