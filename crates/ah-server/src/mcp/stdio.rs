@@ -20,9 +20,8 @@ use crate::state::ServerState;
 /// Threads that serve; what blocks has its own.
 const THREADS: usize = 2;
 
-/// Serves `caller` on standard input and output until the input ends, or the process is asked to.
-/// Nothing else may write to the
-/// output meanwhile.
+/// Serves `caller` on standard input and output until the input ends, or the process is asked to;
+/// the process is to end then. Nothing else may write to the output meanwhile.
 pub fn serve_stdio(host: &Host, caller: Caller) -> Result<()> {
     let options = ServerOptions { homes: host.homes().cloned(), ..ServerOptions::default() };
     let state = ServerState::with_options(host.store().clone(), options);
@@ -39,7 +38,8 @@ pub fn serve_stdio(host: &Host, caller: Caller) -> Result<()> {
         // Who is not done by then is cut off.
         timeout(MCP_DRAIN_MAX, serving).await.unwrap_or(Ok(()))
     });
-    // A thread that waits for a server, or for input, is not waited for.
-    runtime.shutdown_background();
+    // A thread that waits for a server, or for input, is not waited for: they all end with the
+    // process, which is now. Shut down, the runtime would have tasks panic that just set a timer.
+    std::mem::forget(runtime);
     served
 }
