@@ -45,11 +45,17 @@ impl Listening {
             );
             return Err(Error::new(ErrorKind::InvalidInput, reason));
         }
-        remove_stale(&path)?;
-        let listener = UnixListener::bind(&path).map_err(|error| named(&path, &error))?;
-        // Nobody else reaches it meanwhile: the directory is ours alone.
-        set_permissions(&path, Permissions::from_mode(0o600))?;
-        let inode = symlink_metadata(&path)?.ino();
+        check_replaceable(&path)?;
+        // It gets its name once it listens: who sees it can connect. Nobody else reaches it
+        // meanwhile: the directory is ours alone.
+        let new = unnamed(&path);
+        if check_replaceable(&new)? {
+            std::fs::remove_file(&new).map_err(|error| named(&new, &error))?;
+        }
+        let listener = UnixListener::bind(&new).map_err(|error| named(&new, &error))?;
+        set_permissions(&new, Permissions::from_mode(0o600))?;
+        let inode = symlink_metadata(&new)?.ino();
+        std::fs::rename(&new, &path).map_err(|error| named(&path, &error))?;
         let accepting = tokio::spawn(accept(listener, state, caller));
         Ok(Self { path, inode, accepting })
     }
@@ -76,20 +82,26 @@ impl Drop for Listening {
     }
 }
 
-fn remove_stale(path: &Path) -> Result<()> {
+/// What a socket is called until it listens.
+pub(super) fn unnamed(socket: &Path) -> PathBuf {
+    socket.with_extension("new")
+}
+
+/// Whether a socket of ours is there; anything else is an error.
+fn check_replaceable(path: &Path) -> Result<bool> {
     match symlink_metadata(path) {
         Ok(found) if !found.file_type().is_socket() => {
             let reason = format!("{} is there and is no socket", path.display());
             Err(Error::new(ErrorKind::AlreadyExists, reason))
         }
         Ok(found) => match of_another(found.uid(), geteuid()) {
-            None => std::fs::remove_file(path).map_err(|error| named(path, &error)),
+            None => Ok(true),
             Some(reason) => {
                 let reason = format!("{} {reason}", path.display());
                 Err(Error::new(ErrorKind::PermissionDenied, reason))
             }
         },
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         Err(error) => Err(named(path, &error)),
     }
 }

@@ -9,7 +9,7 @@ use ah_model::Agent;
 use rustix::process::{Uid, geteuid};
 
 use super::SOCKET;
-use super::listen::named;
+use super::listen::{named, unnamed};
 
 /// A directory that this server has.
 pub(in crate::mcp) struct Place {
@@ -67,13 +67,13 @@ impl Place {
                 continue;
             }
             let socket = entry.path().join(SOCKET);
-            let is_socket = |path: &PathBuf| {
+            let is_socket = |path: &Path| {
                 symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
             };
             // Only what is certainly ours: a socket, and a directory that is empty without it.
             if own_dir_as_it_is(&entry.path()).is_ok() {
-                if is_socket(&socket) {
-                    let _ = std::fs::remove_file(&socket);
+                for left in [unnamed(&socket), socket].iter().filter(|path| is_socket(path)) {
+                    let _ = std::fs::remove_file(left);
                 }
                 let _ = std::fs::remove_dir(entry.path());
             }
