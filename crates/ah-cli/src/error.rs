@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io::ErrorKind;
 
+use ah_access::ca::CaError;
+use ah_access::identity::FileError;
 use ah_bundle::BundleError;
 use ah_hive::HostError;
 use ah_hive::resident::ResidentError;
@@ -198,6 +200,34 @@ impl From<HostError> for CommandError {
             HostError::File { operation, path, source } => Self::file(operation, &path, &source),
             HostError::Git { .. } => Self::new(Exit::Failed, error.to_string()),
         }
+    }
+}
+
+impl From<CaError> for CommandError {
+    fn from(error: CaError) -> Self {
+        let (exit, hint) = match error {
+            CaError::Invalid(error) => return error.into(),
+            CaError::Random(error) => return error.into(),
+            CaError::File(FileError::Unsafe { .. }) => {
+                (Exit::NotAllowed, "nothing was repaired or changed")
+            }
+            CaError::File(FileError::Exists { .. }) => {
+                (Exit::Conflict, "`--out DIR` names another directory")
+            }
+            CaError::File(FileError::Io { .. } | FileError::TooLong { .. })
+            | CaError::Make { .. } => return Self::new(Exit::Failed, error.to_string()),
+            CaError::Exists { .. } => (Exit::Conflict, "`ah ca show` shows it"),
+            CaError::Missing { .. } => {
+                (Exit::NotFound, "`ah ca init --trust-domain DOMAIN` makes one")
+            }
+            CaError::NotFound { .. } => (Exit::NotFound, "`ah ca list` shows what was issued"),
+            CaError::Damaged { .. } => (Exit::Store, "restore its directory from a backup"),
+            CaError::Over { .. } => (
+                Exit::Conflict,
+                "move its directory away (`ah ca show` names it), then `ah ca init`",
+            ),
+        };
+        Self::new(exit, error.to_string()).hint(hint)
     }
 }
 

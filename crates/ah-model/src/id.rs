@@ -108,6 +108,18 @@ text_id!(
     BatchId, "batch id"
 );
 text_id!(
+    /// Names a request that an access point makes of an executor.
+    RequestId, "request id"
+);
+text_id!(
+    /// Names a fence: a point that all members of a fleet reach before any goes on.
+    FenceId, "fence id"
+);
+text_id!(
+    /// Names the outbox of an executor; a new one numbers its reports from 1 again.
+    OutboxId, "outbox id"
+);
+text_id!(
     /// Names a token; not secret.
     TokenId, "token id"
 );

@@ -80,8 +80,8 @@ pub use feed::{Change, ChangeKind, FeedCursor, FeedEntry, Happening};
 pub use hex::{from_hex, to_hex};
 pub use hive::{Awaited, HiveImport, HiveImported, HiveSwept};
 pub use id::{
-    AgentId, ApprovalId, BatchId, DraftId, MessageId, QuestionId, ReceiptId, RunId, SessionId,
-    TokenId,
+    AgentId, ApprovalId, BatchId, DraftId, FenceId, MessageId, OutboxId, QuestionId, ReceiptId,
+    RequestId, RunId, SessionId, TokenId,
 };
 pub use invalid::Invalid;
 pub use json::{JsonMember, JsonObject, JsonSlice, RawJson};

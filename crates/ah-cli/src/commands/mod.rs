@@ -4,6 +4,7 @@ mod agent;
 pub(crate) mod agentcli;
 mod approval;
 mod bundle;
+mod ca;
 mod completions;
 mod config;
 mod db;
@@ -97,6 +98,9 @@ pub(crate) enum Command {
     /// Tokens: who may do what over the network
     #[command(subcommand)]
     Token(Lazy<token::Command>),
+    /// A small private authority: certificates for executors and access points
+    #[command(subcommand)]
+    Ca(Lazy<ca::Command>),
     /// Keep a token for a server
     Login(Lazy<login::Args>),
     /// Forget the token for a server
@@ -139,6 +143,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
         Command::Import(Lazy(command)) => import::run(app, command),
         Command::Mcp(args) => mcp::run(app, &args),
         Command::Token(Lazy(command)) => token::run(app, command),
+        Command::Ca(Lazy(command)) => ca::run(app, command),
         Command::Login(args) => login::run(app, &args),
         Command::Logout(args) => logout::run(app, &args),
         Command::Config(Lazy(command)) => config::run(app, command),

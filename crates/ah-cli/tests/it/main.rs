@@ -12,6 +12,7 @@ mod bad_place;
 mod bundle;
 mod bundle_openai;
 mod bundle_run;
+mod ca;
 mod config;
 mod damage;
 mod db;

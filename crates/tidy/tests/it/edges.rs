@@ -63,7 +63,7 @@ const ROOMS: &[Room] = &[
         name: "ah-access",
         uses: &["ah-model", "ah-store"],
         tests_use: TESTED,
-        never: &["axum", "clap"],
+        never: &["axum", "clap", "rusqlite", "postgres"],
     },
     Room {
         name: "ah-bundle",
