@@ -169,10 +169,10 @@ impl Survey {
         if !entry.is_valid() {
             return None;
         }
-        let scope = entry.scope.clone();
-        let wrong_scope = said.scope.as_ref().filter(|said| **said != scope);
-        let wrong_scope = wrong_scope.map(|_| Problem::WrongScope { found: scope.clone() });
-        check_sha(&entry.name, Some(&said.sha), &entry.sha).err().or(wrong_scope)
+        let is_own = pointer.name == LATEST || pointer.name == head_name(&entry.scope);
+        let wrong_scope = || Problem::WrongScope { found: entry.scope.clone() };
+        let wrong_sha = check_sha(&entry.name, Some(&said.sha), &entry.sha).err();
+        wrong_sha.or_else(|| (!is_own).then(wrong_scope))
     }
 
     pub(crate) fn damage(&self) -> impl Iterator<Item = Damage> {
@@ -227,10 +227,10 @@ impl Survey {
     /// Whether a damaged snapshot is known to be of another scope: by what can be read of it, or by
     /// the head that names it.
     pub(crate) fn is_anothers(&self, entry: &Entry, scope: &str) -> bool {
-        let mut said = self.heads.iter().filter_map(|file| file.said.as_ref().ok());
-        let named = said.any(|said| {
-            said.path == entry.name && said.scope.as_deref().is_some_and(|named| named != scope)
-        });
+        let own = head_name(scope);
+        let names_it =
+            |file: &PointerFile| matches!(&file.said, Ok(said) if said.path == entry.name);
+        let named = self.heads.iter().any(|file| file.name != own && names_it(file));
         named || !entry.scope.is_empty() && entry.scope != scope
     }
 

@@ -156,6 +156,19 @@ fn damage_in_the_middle_is_passed_over_by_what_can_be_read() {
 }
 
 #[test]
+fn a_head_that_leads_to_another_scope_is_named_and_not_followed() {
+    let given = Given::nothing();
+    let other = given.dir().save(bundle("other", "theirs"), at(0)).unwrap().snapshot;
+    given.dir().save(bundle("one", "ours"), at(1)).unwrap();
+    let head = given.head("other");
+    given.write(&head, given.read(&given.head("one")).as_bytes());
+    let loaded = given.dir().load("other").unwrap();
+    assert_eq!(loaded.snapshot, other);
+    let problem = Problem::WrongScope { found: "one".to_owned() };
+    assert_eq!(loaded.damage, [Damage { file: head, problem }]);
+}
+
+#[test]
 fn a_damaged_head_file_is_named_and_the_chain_still_found() {
     let given = Given::nothing();
     given.dir().save(bundle("one", "first"), at(0)).unwrap();
