@@ -1,14 +1,12 @@
 //! Parties in SQL: a name in any case of its letters is the agent's as its row spells it.
 
-use std::collections::BTreeSet;
-
 use ah_model::{Lifecycle, Party};
 use ah_store::{Kind, StoreError};
 
 use crate::agent;
 use crate::session::Access;
 use crate::statement::{marks, padded};
-use crate::tx::{Tx, query_all};
+use crate::tx::{Dialect, Row, Tx, query_all};
 
 /// Which agents take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +22,17 @@ struct Named {
     is_dead: bool,
 }
 
+macro_rules! named {
+    ($which:literal) => {
+        concat!("SELECT name, lifecycle FROM agent_instances WHERE lower(name) ", $which)
+    };
+}
+
+const NAMED: &str = named!("= $1");
+/// Mail has a sender and a recipient. For a list of names SQLite makes a table in memory first.
+const BOTH_NAMED: &str = concat!(named!("= $1"), " UNION ALL ", named!("= $2"));
+const ANY_NAMED: &str = named!("IN");
+
 /// The agents of these names. Who is going to address something to them
 /// ([`Access::Change`]) keeps them from going before the transaction ends, so nothing is addressed to
 /// a name that a purge has just set free.
@@ -32,22 +41,27 @@ fn named<'a>(
     names: impl Iterator<Item = &'a str>,
     access: Access,
 ) -> Result<Vec<Named>, StoreError> {
-    let names: BTreeSet<String> = names.map(str::to_ascii_lowercase).collect();
-    if names.is_empty() {
-        return Ok(Vec::new());
-    }
-    let for_keeping = match access {
-        Access::Read => "",
-        Access::Change => tx.dialect().for_keeping(),
-    };
-    let marks = marks(1, names.len());
-    let sql = format!(
-        "SELECT name, lifecycle FROM agent_instances WHERE lower(name) IN ({marks}){for_keeping}"
-    );
-    let params = padded([], names.iter().map(Into::into));
-    query_all(tx, &sql, &params, |row| {
+    let mut names: Vec<String> = names.map(str::to_ascii_lowercase).collect();
+    names.sort_unstable();
+    names.dedup();
+    let read = |row: &dyn Row| {
         Ok(Named { name: row.text(0)?, is_dead: row.text(1)? == Lifecycle::Dead.as_str() })
-    })
+    };
+    let sql = match (names.as_slice(), tx.dialect()) {
+        ([], _) => return Ok(Vec::new()),
+        ([name], Dialect::Sqlite) => return query_all(tx, NAMED, &[name.into()], read),
+        ([one, other], Dialect::Sqlite) => {
+            return query_all(tx, BOTH_NAMED, &[one.into(), other.into()], read);
+        }
+        (_, dialect) => {
+            let for_keeping = match access {
+                Access::Read => "",
+                Access::Change => dialect.for_keeping(),
+            };
+            format!("{ANY_NAMED} ({}){for_keeping}", marks(1, names.len()))
+        }
+    };
+    query_all(tx, &sql, &padded([], names.iter().map(Into::into)), read)
 }
 
 fn agent_names<'a>(parties: &[&'a Party]) -> impl Iterator<Item = &'a str> {
