@@ -266,11 +266,9 @@ impl Writer {
         if count == 0 {
             return 0;
         }
-        let mut answers = Vec::with_capacity(batch.len());
+        let mut answers = Vec::new();
         let done = self.commit(turn, |connection, path| {
-            for waiting in &mut batch {
-                answers.push(run_apart(connection, path, &mut waiting.job)?);
-            }
+            answers = run_batch(connection, path, &mut batch)?;
             Ok(())
         });
         match done {
@@ -314,6 +312,42 @@ impl Drop for Release<'_> {
     }
 }
 
+/// Runs the jobs of a batch. What is refused has nearly always changed nothing; where it did, all is
+/// undone and done again with every job apart.
+fn run_batch(
+    connection: &Connection,
+    path: &Path,
+    batch: &mut [Waiting],
+) -> Result<Vec<Answer>, StoreError> {
+    if let Some(answers) = run_together(connection, path, batch)? {
+        return Ok(answers);
+    }
+    let tx = SqliteTx { connection, path };
+    tx.control("ROLLBACK", PURPOSE)?;
+    tx.control("BEGIN IMMEDIATE", PURPOSE)?;
+    batch.iter_mut().map(|waiting| run_apart(connection, path, &mut waiting.job)).collect()
+}
+
+/// Runs one job after another, without savepoints, for each of which SQLite would copy every page
+/// that a job changes. Nothing if one failed that had changed something.
+fn run_together(
+    connection: &Connection,
+    path: &Path,
+    batch: &mut [Waiting],
+) -> Result<Option<Vec<Answer>>, StoreError> {
+    let mut tx = SqliteTx { connection, path };
+    let mut answers = Vec::with_capacity(batch.len());
+    for waiting in batch {
+        let before = connection.total_changes();
+        match (waiting.job)(&mut tx) {
+            Err(error) if connection.is_autocommit() => return Err(error),
+            Err(_) if connection.total_changes() != before => return Ok(None),
+            answer => answers.push(answer),
+        }
+    }
+    Ok(Some(answers))
+}
+
 /// Runs one job of a batch in a savepoint. The outer error ends the whole batch: the engine has
 /// rolled everything back itself, as it does when the disk is full.
 fn run_apart(connection: &Connection, path: &Path, job: &mut Job) -> Result<Answer, StoreError> {
@@ -345,5 +379,66 @@ fn refuse(batch: Vec<Waiting>, error: &StoreError) {
             other => StoreError::backend("write", other.to_string()),
         };
         let _ = waiting.answer.send(Err(copy));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tx::Tx;
+
+    fn waiting(job: impl FnMut(&mut dyn Tx) -> Answer + Send + 'static) -> Waiting {
+        let (answer, _) = oneshot::channel();
+        Waiting { job: Box::new(job), since: Instant::now(), answer }
+    }
+
+    /// A job that adds a row and then does as told.
+    fn adds(number: u64, then: fn() -> Answer) -> Waiting {
+        waiting(move |tx| {
+            tx.execute("INSERT INTO t (number) VALUES ($1)", &[number.into()])?;
+            then()
+        })
+    }
+
+    fn refuses() -> Answer {
+        Err(StoreError::backend("test", "refused"))
+    }
+
+    /// Which jobs of a batch succeed, and the rows afterwards.
+    fn outcome(mut batch: Vec<Waiting>) -> (Vec<bool>, Vec<i64>) {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("CREATE TABLE t (number INTEGER PRIMARY KEY); BEGIN").unwrap();
+        let answers = run_batch(&connection, Path::new("t.db"), &mut batch).unwrap();
+        connection.execute_batch("COMMIT").unwrap();
+        let mut rows = connection.prepare("SELECT number FROM t").unwrap();
+        let rows = rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        (answers.iter().map(Result::is_ok).collect(), rows)
+    }
+
+    #[test]
+    fn a_job_that_fails_in_mid_write_is_undone_alone() {
+        let done = || Ok(());
+        let batch = vec![adds(1, done), adds(2, refuses), adds(3, done), adds(4, refuses)];
+        assert_eq!(outcome(batch), (vec![true, false, true, false], vec![1, 3]));
+    }
+
+    #[test]
+    fn a_statement_that_breaks_a_rule_undoes_its_job_alone() {
+        let done = || Ok(());
+        let batch = vec![adds(1, done), adds(1, done), adds(2, done)];
+        assert_eq!(outcome(batch), (vec![true, false, true], vec![1, 2]));
+    }
+
+    #[test]
+    fn a_job_that_is_refused_before_it_writes_costs_no_second_run() {
+        let runs = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let counted = Arc::clone(&runs);
+        let once = waiting(move |_| {
+            counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            Ok(())
+        });
+        let batch = vec![once, waiting(|_| refuses()), adds(1, || Ok(()))];
+        assert_eq!(outcome(batch), (vec![true, false, true], vec![1]));
+        assert_eq!(runs.load(std::sync::atomic::Ordering::Relaxed), 1);
     }
 }
