@@ -2,7 +2,6 @@
 
 mod bundle;
 mod cursor;
-mod frame;
 mod redact;
 
 pub(crate) struct Target {
@@ -21,7 +20,7 @@ const SMALL: usize = 256 * 1024;
 /// The patterns keep what they learn, up to a bound.
 const PATTERNS: usize = 8 * 1024 * 1024;
 
-pub(crate) static TARGETS: [Target; 6] = [
+pub(crate) static TARGETS: [Target; 5] = [
     Target {
         name: "redact-text",
         seeds: redact::seeds,
@@ -59,14 +58,6 @@ pub(crate) static TARGETS: [Target; 6] = [
         seeds: bundle::pointers,
         words: bundle::WORDS,
         run: bundle::pointer,
-        held_min: SMALL,
-        held_per_byte: 256,
-    },
-    Target {
-        name: "frame",
-        seeds: frame::seeds,
-        words: frame::WORDS,
-        run: frame::run,
         held_min: SMALL,
         held_per_byte: 256,
     },
