@@ -1,7 +1,8 @@
 //! Messages.
 
 use ah_model::{
-    Hold, Message, MessageFilter, MessageId, NewMessage, Page, PageRequest, Party, Receive, Release,
+    Hold, Message, MessageFilter, MessageId, NewMessage, Page, PageRequest, Party, Receive,
+    Received, Release,
 };
 use ah_store::{Messages, StoreError};
 use async_trait::async_trait;
@@ -81,8 +82,8 @@ impl Messages for RestStore {
         self.http.list(messages().query(&filter).query(&page))
     }
 
-    async fn receive_messages(&self, receive: Receive) -> Result<Vec<Message>, StoreError> {
-        self.create_items(mail_target("receive"), &receive)
+    async fn receive_messages(&self, receive: Receive) -> Result<Received, StoreError> {
+        self.create(Method::POST, &mail_target("receive"), &receive)
     }
 
     async fn renew_message(&self, hold: Hold, lease_ms: u64) -> Result<Message, StoreError> {

@@ -293,6 +293,7 @@ macro_rules! conformance {
                 what_went_on_there_and_not_here_goes_on_here,
                 what_went_on_here_stays_as_it_is_here,
                 what_was_being_handled_there_ends_as_it_does_there_unless_handed_out_here,
+                another_message_of_that_id_ends_nothing_here,
                 dead_letters_and_late_answers_are_brought_as_they_are,
                 a_bad_part_of_what_is_brought_refuses_it_all,
                 what_is_brought_names_agents_as_they_are_spelled_here,
@@ -310,6 +311,7 @@ macro_rules! conformance {
                 a_token_and_an_executor_are_kept_once_for_a_key,
                 mail_is_sent_and_handed_out_once_for_a_key,
                 a_receiver_that_got_nothing_is_given_no_answer_again,
+                a_turn_is_done_once_for_a_key_though_nothing_came,
                 approvals_and_questions_are_asked_for_once_for_a_key,
                 the_hive_of_elsewhere_is_brought_once_for_a_key,
                 a_request_is_answered_again_although_the_world_moved_on,
@@ -392,6 +394,16 @@ macro_rules! conformance {
                 racing_turns_handle_each_message_once,
                 of_a_late_holder_and_the_next_one_racing_one_is_heard,
                 what_one_holds_is_listed_as_leased,
+            }
+            message_turn {
+                a_turn_sends_acknowledges_and_receives_in_one_step,
+                a_turn_is_taken_though_nothing_waits,
+                a_turn_whose_message_is_refused_does_nothing,
+                nobody_writes_in_the_turn_of_another,
+                a_turn_whose_acknowledgement_is_refused_sends_nothing,
+                more_than_a_turn_sends_is_refused,
+                what_one_sends_oneself_comes_in_the_same_step,
+                two_who_answer_each_other_in_turns_lose_nothing,
             }
             purge {
                 all_that_belonged_to_a_purged_agent_is_gone,

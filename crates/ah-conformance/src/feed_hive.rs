@@ -12,7 +12,7 @@ use crate::given::{agent_id, create_agent, feed_after, note, renew, reset, set_l
 use crate::given_hive::{
     LEASE, LEASE_MS, agents, answer, any_hold, approval_id, ask, ask_for, decide, destroy, hold,
     let_die, mail_of, message, message_id, next, next_of, party, question, question_id,
-    question_of, release_of, requested, sent,
+    question_of, receive, release_of, requested, sent,
 };
 
 /// The id of the newest message to `name`.
@@ -136,7 +136,7 @@ pub async fn a_lease_that_ends_in_a_receipt_is_told_too(h: &mut dyn Harness) {
     next(h, "mira").await.unwrap();
     reader.assert(h, &["message-queued mira m1"]).await;
     let acked = Receive { ack: vec![any_hold("m1")], ..next_of("mira", "r1") };
-    assert_eq!(h.store().receive_messages(acked).await.unwrap(), []);
+    assert_eq!(receive(h, acked).await, []);
     reader.assert(h, &["message-updated mira m1"]).await;
 }
 

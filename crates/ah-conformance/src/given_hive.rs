@@ -94,7 +94,7 @@ pub(crate) fn next_of(to: &str, holder: &str) -> Receive {
 }
 
 pub(crate) async fn receive(h: &dyn Harness, receive: Receive) -> Vec<Message> {
-    h.store().receive_messages(receive).await.unwrap()
+    h.store().receive_messages(receive).await.unwrap().messages
 }
 
 /// The next message of `to`, if there is one.

@@ -446,6 +446,27 @@ pub async fn what_was_being_handled_there_ends_as_it_does_there_unless_handed_ou
     assert_eq!(bring(h, same).await, done(0, 0, 2));
 }
 
+pub async fn another_message_of_that_id_ends_nothing_here(h: &mut dyn Harness) {
+    agents(h, &["mira", "bob", "eve"]).await;
+    let ours = brought(h, "m1", 1);
+    let bring_one = async |message: Message| {
+        bring(h, HiveImport { messages: vec![message], ..HiveImport::default() }).await
+    };
+    bring_one(ours.clone()).await;
+    let (status, acked_at) = (MessageStatus::Acked, Some(h.clock().now()));
+    let ended = Message { status, acked_at, ..ours };
+    let before = everything(h).await;
+    for other in [
+        Message { to: party("eve"), ..ended.clone() },
+        Message { from: party("eve"), ..ended.clone() },
+        Message { body: "other".to_owned(), ..ended.clone() },
+    ] {
+        assert_eq!(bring_one(other).await, done(0, 0, 1));
+        assert_eq!(everything(h).await, before);
+    }
+    assert_eq!(bring_one(ended).await, done(0, 1, 0));
+}
+
 pub async fn dead_letters_and_late_answers_are_brought_as_they_are(h: &mut dyn Harness) {
     agents(h, &["mira", "bob"]).await;
     let now = h.clock().now();

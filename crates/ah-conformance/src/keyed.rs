@@ -9,7 +9,7 @@ use std::future::Future;
 use ah_model::limits::{REQUEST_KEY_BYTES_MAX, REQUEST_KEY_MS};
 use ah_model::{
     HiveImport, HiveImported, Message, NewAgent, NewApproval, NewEvent, NewExecutor, NewQuestion,
-    NewRun, NewToken, RequestKey, RunClaim, RunEnd, Swept, TokenRole, Verdict,
+    NewRun, NewToken, Receive, Received, RequestKey, RunClaim, RunEnd, Swept, TokenRole, Verdict,
 };
 use ah_store::{SessionFork, Store, StoreError, block_on};
 
@@ -198,7 +198,7 @@ pub async fn mail_is_sent_and_handed_out_once_for_a_key(h: &mut dyn Harness) {
     let requests = (next_of("mira", "r1"), next_of("mira", "r2"));
     let call = async |store: Box<dyn Store>, receive| store.receive_messages(receive).await;
     let got = check(h, "receive", requests, call).await;
-    assert_eq!(got[0].id, sent[0].id);
+    assert_eq!(got.messages[0].id, sent[0].id);
     let left = next(h, "mira").await.unwrap();
     assert_eq!(left.body, "c", "the next is still there");
 }
@@ -206,11 +206,24 @@ pub async fn mail_is_sent_and_handed_out_once_for_a_key(h: &mut dyn Harness) {
 pub async fn a_receiver_that_got_nothing_is_given_no_answer_again(h: &mut dyn Harness) {
     agents(h, &["mira"]).await;
     let receive = || h.store().keyed(key("k1", &"receive"));
-    assert_eq!(receive().receive_messages(next_of("mira", "r1")).await.unwrap(), []);
+    assert_eq!(
+        receive().receive_messages(next_of("mira", "r1")).await.unwrap(),
+        Received::default()
+    );
     send(h, mail("operator", "mira", "a")).await;
     let got = receive().receive_messages(next_of("mira", "r1")).await.unwrap();
-    assert_eq!(got.len(), 1);
+    assert_eq!(got.messages.len(), 1);
     assert_eq!(receive().receive_messages(next_of("mira", "r1")).await.unwrap(), got);
+}
+
+pub async fn a_turn_is_done_once_for_a_key_though_nothing_came(h: &mut dyn Harness) {
+    agents(h, &["mira", "bob"]).await;
+    let turn =
+        |text: &str| Receive { send: vec![mail("mira", "bob", text)], ..next_of("mira", "r1") };
+    let call = async |store: Box<dyn Store>, turn| store.receive_messages(turn).await;
+    let done = check(h, "turn", (turn("a"), turn("b")), call).await;
+    assert_eq!(done.messages, []);
+    assert_eq!(mail_of(h, "bob").await, done.sent);
 }
 
 pub async fn approvals_and_questions_are_asked_for_once_for_a_key(h: &mut dyn Harness) {

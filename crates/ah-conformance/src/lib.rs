@@ -34,6 +34,7 @@ pub mod lineage;
 pub mod message;
 pub mod message_dead;
 pub mod message_receive;
+pub mod message_turn;
 mod model_store;
 pub mod purge;
 pub mod question;

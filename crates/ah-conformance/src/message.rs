@@ -225,7 +225,7 @@ pub async fn any_text_is_kept_to_the_letter(h: &mut dyn Harness) {
         h.reopen().await;
         assert_eq!(message(h, &id).await.body, body);
         let receive = Receive { holder: format!("h {body}"), ..next_of("mira", "") };
-        let got = h.store().receive_messages(receive).await.unwrap().pop().unwrap();
+        let got = h.store().receive_messages(receive).await.unwrap().messages.pop().unwrap();
         assert_eq!(got.lease.as_ref().unwrap().holder, format!("h {body}"));
         let note = Some(format!("n {body}"));
         let release = Release { note: note.clone(), ..release_of(&got) };

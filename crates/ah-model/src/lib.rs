@@ -89,7 +89,7 @@ pub use kv::{KvEntry, check_kv, check_scope};
 pub use labels::Labels;
 pub use message::{
     Hold, LEASE_ENDED, Message, MessageFilter, MessageKind, MessageLease, MessageStatus,
-    NewMessage, Notice, Receive, Release, check_holds,
+    NewMessage, Notice, Receive, Received, Release, check_holds,
 };
 pub use page::{Page, PageLimit, PageRequest};
 pub use party::Party;

@@ -92,7 +92,7 @@ pub const REQUEST_KEY_MS: u64 = 24 * 60 * 60 * 1_000;
 pub const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 /// Most recipients of one message.
 pub const RECIPIENTS_MAX: usize = 64;
-/// Most messages that are handed out, or acknowledged, in one step.
+/// Most messages that are handed out, acknowledged, or given to be sent, in one step.
 pub const RECEIVE_MAX: u32 = 64;
 /// How often a message is handed out and not acknowledged before it is given up.
 pub const MESSAGE_ATTEMPTS_MAX: u64 = 5;

@@ -165,11 +165,12 @@ pub struct Hold {
     pub delivery: Option<u64>,
 }
 
-/// Who wants messages, and for how long.
+/// Who wants messages, and for how long. With what it sends and acknowledges first it is a whole
+/// turn: the answers to the mail before, that it was handled, and the next mail, in one step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Receive"))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Receive {
+pub struct Receive<M = NewMessage> {
     /// Whose.
     pub to: Party,
     /// A word for who takes them: a process, a machine.
@@ -194,16 +195,40 @@ pub struct Receive {
     /// Acknowledged in the same step: what the turn before was about.
     #[serde(default)]
     pub ack: Vec<Hold>,
+    /// Sent in the same step, before all else: what the turn before came to. All from `to`.
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = RECEIVE_MAX)))]
+    pub send: Vec<M>,
 }
 
 fn one() -> u32 {
     1
 }
 
+impl<M> Receive<M> {
+    /// The same, with what it sends said in another way.
+    pub fn sending<N>(self, other: impl FnMut(M) -> N) -> Receive<N> {
+        let Self { to, holder, lease_ms, max, id, ack, send } = self;
+        let send = send.into_iter().map(other).collect();
+        Receive { to, holder, lease_ms, max, id, ack, send }
+    }
+}
+
 impl Receive {
     /// The next message of `to`.
     pub fn next(to: Party, holder: impl Into<String>, lease_ms: u64) -> Self {
-        Self { to, holder: holder.into(), lease_ms, max: 1, id: None, ack: Vec::new() }
+        let (holder, ack, send) = (holder.into(), Vec::new(), Vec::new());
+        Self { to, holder, lease_ms, max: 1, id: None, ack, send }
+    }
+
+    /// Whether it may be told without a write that there is nothing: it does nothing but take.
+    pub fn only_takes(&self) -> bool {
+        self.ack.is_empty() && self.send.is_empty()
+    }
+
+    /// Who writes in it though the turn is another's.
+    pub fn stranger(&self) -> Option<&Party> {
+        self.send.iter().map(|new| &new.from).find(|from| !from.is(self.to.as_str()))
     }
 
     /// Refuses what cannot be done.
@@ -211,11 +236,39 @@ impl Receive {
         check_filled("holder", &self.holder, LABEL_BYTES_MAX)?;
         check_lease_ms(self.lease_ms)?;
         check_holds(&self.ack)?;
+        check_sends(&self.send)?;
         if (1..=RECEIVE_MAX).contains(&self.max) {
             return Ok(());
         }
         Err(Invalid::new("max", format!("{}, 1 to {RECEIVE_MAX} are allowed", self.max)))
     }
+}
+
+/// What a [`Receive`] came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Received {
+    /// What was handed out, oldest first.
+    #[serde(rename = "items")]
+    pub messages: Vec<Message>,
+    /// What was sent: for each that was given, one for each recipient, in their order.
+    #[serde(default)]
+    pub sent: Vec<Message>,
+}
+
+impl Received {
+    /// Whether nothing was sent or handed out.
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.sent.is_empty()
+    }
+}
+
+fn check_sends(send: &[NewMessage]) -> Result<(), Invalid> {
+    if send.len() > RECEIVE_MAX as usize {
+        let reason = format!("{} messages, at most {RECEIVE_MAX} at once", send.len());
+        return Err(Invalid::new("send", reason));
+    }
+    send.iter().try_for_each(NewMessage::check)
 }
 
 /// Refuses more than one step takes.
@@ -397,12 +450,15 @@ impl Message {
         Ok(())
     }
 
-    /// Whether what became of it in another store, as `newer` says, holds here: it came to an end
-    /// there, and nobody was handed it here since it was brought.
+    /// Whether what became of it in another store, as `newer` says, holds here: it is the same
+    /// message, came to an end there, and nobody was handed it here since it was brought.
     pub fn takes_import(&self, newer: &Self) -> bool {
         let handed_out = |message: &Self| (message.deliveries, message.delivered_at);
         let untouched = self.deliveries == 0 || handed_out(self) == handed_out(newer);
-        self.status == MessageStatus::Queued && untouched && newer.is_over()
+        let same = self.from.is(newer.from.as_str())
+            && self.to.is(newer.to.as_str())
+            && self.body == newer.body;
+        self.status == MessageStatus::Queued && untouched && same && newer.is_over()
     }
 
     /// Whether it was handled or given up.

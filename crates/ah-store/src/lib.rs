@@ -49,7 +49,7 @@ pub use feed::{Feed, FeedWatch};
 pub use hive::Hive;
 pub use ids::{IdSource, Ids, SystemIds};
 pub use kv::KeyValues;
-pub use message::Messages;
+pub use message::{Messages, check_receive};
 pub use question::Questions;
 pub use repo::Repos;
 pub use restore::{Roster, load_agents, restore_agent};

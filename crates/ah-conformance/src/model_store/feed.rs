@@ -247,14 +247,15 @@ impl Rows {
         }
     }
 
-    /// Being handed out is no change, nor is a lease that is kept for longer.
+    /// Being handed out is no change, nor is a lease that is kept for longer. What was handed out in
+    /// the step that sent it was queued all the same.
     fn changed_messages(&self, before: &Self, changes: &mut Vec<Change>) {
         for (number, message) in &self.messages {
             let known = before.messages.get(number).map(|known| known.status);
             let kind = match message.status {
                 status if known == Some(status) => continue,
-                MessageStatus::Leased => continue,
-                MessageStatus::Queued => ChangeKind::MessageQueued,
+                MessageStatus::Leased if known.is_some() => continue,
+                MessageStatus::Leased | MessageStatus::Queued => ChangeKind::MessageQueued,
                 MessageStatus::Acked | MessageStatus::Dead => ChangeKind::MessageUpdated,
             };
             let subject = Some(message.id.to_string());

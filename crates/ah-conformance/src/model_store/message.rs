@@ -2,9 +2,9 @@
 
 use ah_model::{
     Agent, Hold, Message, MessageFilter, MessageId, MessageKind, MessageStatus, NewMessage, Notice,
-    Page, PageRequest, Party, Receive, Release, check_holds, check_lease_ms,
+    Page, PageRequest, Party, Receive, Received, Release, check_holds, check_lease_ms,
 };
-use ah_store::{Kind, Messages, StoreError};
+use ah_store::{Kind, Messages, StoreError, check_receive};
 use async_trait::async_trait;
 
 use super::agent::refused as agent_refused;
@@ -15,7 +15,7 @@ impl Messages for ModelStore {
     async fn send_message(&self, message: NewMessage) -> Result<Vec<Message>, StoreError> {
         message.check()?;
         self.settle()?;
-        self.write_once(|rows, door| rows.send_message(message, door))
+        self.write_once(|rows, door| rows.send_messages(&message.from, &[message.clone()], door))
     }
 
     async fn message(&self, id: MessageId) -> Result<Message, StoreError> {
@@ -39,10 +39,10 @@ impl Messages for ModelStore {
         self.read(|rows| newest_page(&rows.messages, &page, |message| filter.matches(message)))
     }
 
-    async fn receive_messages(&self, receive: Receive) -> Result<Vec<Message>, StoreError> {
-        receive.check()?;
+    async fn receive_messages(&self, receive: Receive) -> Result<Received, StoreError> {
+        check_receive(&receive)?;
         self.settle()?;
-        let got_some = |messages: &Vec<Message>| !messages.is_empty();
+        let got_some = |received: &Received| !received.is_empty();
         self.write_once_if(got_some, |rows, door| rows.receive_messages(&receive, door))
     }
 
@@ -108,41 +108,57 @@ impl Messages for ModelStore {
 }
 
 impl Rows {
-    /// Refuses, in this order: the writer, the recipients, what it replies to, a taken id.
-    fn send_message(&mut self, new: NewMessage, door: &Door) -> Result<Vec<Message>, StoreError> {
-        let from = self.living(&new.from)?;
-        let to = new.to.iter().map(|party| self.living(party));
-        let to = to.collect::<Result<Vec<Party>, StoreError>>()?;
+    /// Sends what `from` writes. Refuses, in this order: the writer, all recipients, then of each
+    /// message what it replies to and a taken id.
+    fn send_messages(
+        &mut self,
+        from: &Party,
+        all: &[NewMessage],
+        door: &Door,
+    ) -> Result<Vec<Message>, StoreError> {
+        let from = self.living(from)?;
+        let recipients = |new: &NewMessage| {
+            let to = new.to.iter().map(|party| self.living(party));
+            to.collect::<Result<Vec<Party>, StoreError>>()
+        };
+        let to = all.iter().map(recipients).collect::<Result<Vec<_>, StoreError>>()?;
+        let mut sent = Vec::new();
+        for (new, to) in all.iter().zip(to) {
+            let new = NewMessage { from: from.clone(), to, ..new.clone() };
+            sent.extend(self.send_message(&new, door)?);
+        }
+        Ok(sent)
+    }
+
+    /// Sends a message whose parties are spelt as their rows are.
+    fn send_message(&mut self, new: &NewMessage, door: &Door) -> Result<Vec<Message>, StoreError> {
         if let Some(id) = &new.in_reply_to {
             let answered = &self.messages[&self.message_place(id)?];
-            if !answered.concerns(&from) {
-                let reason = format!("was neither written nor received by {from}");
+            if !answered.concerns(&new.from) {
+                let reason = format!("was neither written nor received by {}", new.from);
                 return Err(refused(answered, reason));
             }
         }
         if let Some(id) = new.id.as_ref().filter(|id| self.message_place(id).is_ok()) {
             return Err(StoreError::conflict(Kind::Message, id, "exists already"));
         }
-        let new = NewMessage { from, ..new };
         let mut sent = Vec::new();
-        for party in to {
+        for party in &new.to {
             let id = match new.id.clone() {
                 Some(id) => id,
                 None => door.ids.message(door.now())?,
             };
-            let message = Message::sent(&new, party, id, self.next_place(), door.now());
+            let place = self.next_place();
+            let message = Message::sent(new, party.clone(), id, place, door.now());
             self.insert_message(message.clone());
             sent.push(message);
         }
         Ok(sent)
     }
 
-    fn receive_messages(
-        &mut self,
-        receive: &Receive,
-        door: &Door,
-    ) -> Result<Vec<Message>, StoreError> {
-        let to = self.living(&receive.to)?;
+    fn receive_messages(&mut self, receive: &Receive, door: &Door) -> Result<Received, StoreError> {
+        let sent = self.send_messages(&receive.to, &receive.send, door)?;
+        let to = self.known(&receive.to)?;
         for hold in &receive.ack {
             self.check_to(&hold.id, &to)?;
             self.ack_message(hold, door)?;
@@ -155,12 +171,12 @@ impl Rows {
                 && message.is_receivable(door.now())
                 && receive.id.as_ref().is_none_or(|id| message.id == *id)
         };
-        let mut got = Vec::new();
+        let mut messages = Vec::new();
         for message in self.messages.values_mut().filter(wanted).take(receive.max as usize) {
             message.receive(&receive.holder, receive.lease_ms, door.now());
-            got.push(message.clone());
+            messages.push(message.clone());
         }
-        Ok(got)
+        Ok(Received { messages, sent })
     }
 
     fn check_to(&self, id: &MessageId, party: &Party) -> Result<(), StoreError> {

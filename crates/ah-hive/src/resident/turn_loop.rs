@@ -303,7 +303,7 @@ impl Round<'_> {
         let got = block_on(self.resident.host.store().receive_messages(receive))?;
         self.handled.clear();
         self.trouble = 0;
-        Ok(got.into_iter().next())
+        Ok(got.messages.into_iter().next())
     }
 
     /// Acknowledges the turn before when there is no next one.

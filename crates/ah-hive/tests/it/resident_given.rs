@@ -77,7 +77,9 @@ impl Hive {
     /// Takes the next message of an agent, as a process that then crashes.
     pub(crate) fn take(&self, name: &str) -> Vec<Message> {
         let party = Party::Agent(name.to_owned());
-        block_on(self.store().receive_messages(Receive::next(party, "crashed", 60_000))).unwrap()
+        block_on(self.store().receive_messages(Receive::next(party, "crashed", 60_000)))
+            .unwrap()
+            .messages
     }
 
     /// The bodies of all messages to somebody, oldest first.

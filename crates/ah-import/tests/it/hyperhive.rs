@@ -120,7 +120,8 @@ fn a_message_that_was_being_handled_is_handed_out_again_as_a_redelivery() {
     ));
     hive.import(&*store);
     let bob = Party::Agent("bob".to_owned());
-    let got = block_on(store.receive_messages(Receive::next(bob, "test", 60_000))).unwrap();
+    let got =
+        block_on(store.receive_messages(Receive::next(bob, "test", 60_000))).unwrap().messages;
     assert_eq!(
         got.iter().map(|m| (m.body.as_str(), m.deliveries)).collect::<Vec<_>>(),
         [("once more", 2)]
@@ -194,7 +195,7 @@ fn more_rows_than_one_step_takes_come_in_their_order_and_once() {
     assert_eq!(part.import(&*store).messages, counts(700, 0, 0, 0));
     assert_eq!(hive.import(&*store).messages, counts(500, 0, 700, 0));
     let bob = || Receive { max: 2, ..Receive::next(Party::Agent("b".to_owned()), "t", 60_000) };
-    let first = block_on(store.receive_messages(bob())).unwrap();
+    let first = block_on(store.receive_messages(bob())).unwrap().messages;
     assert_eq!(first.iter().map(|m| m.body.as_str()).collect::<Vec<_>>(), ["1", "2"]);
     let newest: Vec<String> = messages(&*store).into_iter().map(|m| m.body).collect();
     let expected: Vec<String> = (201..=1200).map(|number| number.to_string()).collect();
@@ -209,7 +210,7 @@ fn what_was_decided_here_stays_decided_here() {
     let deny = Decision::operator(Verdict::Denied);
     block_on(store.decide_approval(spawn, deny)).unwrap();
     let got = Receive::next(Party::Operator, "test", 60_000);
-    let done = block_on(store.receive_messages(got)).unwrap()[0].clone();
+    let done = block_on(store.receive_messages(got)).unwrap().messages[0].clone();
     let hold = Hold { id: done.id, delivery: Some(done.deliveries) };
     block_on(store.ack_messages(vec![hold])).unwrap();
     let before = kept(&*store);

@@ -58,9 +58,14 @@ pub(crate) struct Spoken<T> {
 
 impl<T: Speech> Spoken<T> {
     /// What is said, by `caller` if it does not say by whom.
-    pub(crate) fn by(mut self, caller: &Caller) -> T {
+    pub(crate) fn by(self, caller: &Caller) -> T {
+        self.by_party(&caller.speaker())
+    }
+
+    /// What is said, by `party` if it does not say by whom.
+    pub(crate) fn by_party(mut self, party: &Party) -> T {
         if !self.said {
-            *self.speech.speaker() = caller.speaker();
+            *self.speech.speaker() = party.clone();
         }
         self.speech
     }

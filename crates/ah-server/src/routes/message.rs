@@ -2,7 +2,8 @@
 
 use ah_model::limits::{LEASE_MS_MAX, LEASE_MS_MIN, MESSAGE_DELAY_MS_MAX, SHORT_TEXT_BYTES_MAX};
 use ah_model::{
-    Hold, Message, MessageFilter, MessageId, NewMessage, Page, Party, Receive, Release, check_holds,
+    Hold, Message, MessageFilter, MessageId, NewMessage, Page, Party, Receive, Received, Release,
+    check_holds,
 };
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -51,8 +52,9 @@ fn about_ids() -> Doc {
 }
 
 fn about_receive() -> Doc {
-    let doc = doc("Acknowledges, then leases the oldest messages that can be received");
-    doc.answers::<Items<Message>>(200).fails([404, 409])
+    let doc =
+        doc("A turn: sends, acknowledges, then leases the oldest messages that can be received");
+    doc.answers::<Received>(200).fails([404, 409])
 }
 
 fn about_ack() -> Doc {
@@ -135,7 +137,7 @@ async fn send(
     JsonBody(message, _share): JsonBody<Spoken<NewMessage>>,
 ) -> Answer {
     let message = message.by(&caller);
-    caller.must_be(&message.from, "write as")?;
+    caller.must_be(&message.from, WRITE)?;
     let items = state.call(|store| async move { store.send_message(message).await }).await?;
     created(&Items { items })
 }
@@ -166,11 +168,13 @@ async fn ids(State(state): State<ServerState>, pairs: Pairs) -> Answer {
 async fn receive(
     State(state): State<ServerState>,
     caller: Caller,
-    JsonBody(receive, _share): JsonBody<Receive>,
+    JsonBody(receive, _share): JsonBody<Receive<Spoken<NewMessage>>>,
 ) -> Answer {
-    caller.must_be(&receive.to, RECEIVE)?;
-    let items = state.call(|store| async move { store.receive_messages(receive).await }).await?;
-    ok(&Items { items })
+    let to = receive.to.clone();
+    caller.must_be(&to, RECEIVE)?;
+    let receive = receive.sending(|message| message.by_party(&to));
+    receive.send.iter().try_for_each(|message| caller.must_be(&message.from, WRITE))?;
+    ok(&state.call(|store| async move { store.receive_messages(receive).await }).await?)
 }
 
 async fn ack(
@@ -221,6 +225,8 @@ async fn requeue(State(state): State<ServerState>, PathId(id): PathId<MessageId>
     ok(&state.call(|store| async move { store.requeue_message(id).await }).await?)
 }
 
+/// What an agent does only as itself.
+const WRITE: &str = "write as";
 /// What an agent does only with its own mail.
 const RECEIVE: &str = "take the mail of";
 

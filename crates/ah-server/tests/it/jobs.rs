@@ -73,7 +73,7 @@ impl Harbor {
         message.id = Some(id.parse().unwrap());
         self.store.send_message(message).await.unwrap();
         let receive = Receive::next(Party::Operator, "h", 60_000);
-        assert_eq!(self.store.receive_messages(receive).await.unwrap().len(), 1);
+        assert_eq!(self.store.receive_messages(receive).await.unwrap().messages.len(), 1);
         let hold = Hold { id: id.parse().unwrap(), delivery: Some(1) };
         self.store.ack_messages(vec![hold]).await.unwrap();
     }
@@ -121,7 +121,7 @@ async fn what_was_due_while_no_server_ran_is_applied_once_by_two_that_begin() {
     let message = NewMessage::new(Party::Operator, Party::Operator, "b");
     harbor.store.send_message(message).await.unwrap();
     let receive = Receive::next(Party::Operator, "h", 1_000);
-    assert_eq!(harbor.store.receive_messages(receive).await.unwrap().len(), 1);
+    assert_eq!(harbor.store.receive_messages(receive).await.unwrap().messages.len(), 1);
     harbor.clock.advance_ms(1_000);
     let _servers = (harbor.serve().await, harbor.serve().await);
     sleep(Duration::from_secs(2)).await;

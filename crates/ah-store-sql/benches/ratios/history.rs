@@ -136,7 +136,9 @@ fn turn(path: &Path) -> Duration {
     let times = (0..REPEATS).map(|_| {
         let start = Instant::now();
         block_on(store.send_message(NewMessage::new(Party::Operator, mira(), "next"))).unwrap();
-        let got = block_on(store.receive_messages(Receive::next(mira(), "bench", 60_000))).unwrap();
+        let got = block_on(store.receive_messages(Receive::next(mira(), "bench", 60_000)))
+            .unwrap()
+            .messages;
         let hold = Hold { id: got[0].id.clone(), delivery: None };
         block_on(store.ack_messages(vec![hold])).unwrap();
         start.elapsed().as_secs_f64()

@@ -10,15 +10,19 @@ mod row;
 mod send;
 mod settle;
 
+use std::slice;
+
 use ah_model::{
     Hold, Message, MessageFilter, MessageId, NewMessage, Page, PageRequest, Party, Receive,
-    Release, check_holds, check_lease_ms,
+    Received, Release, check_holds, check_lease_ms,
 };
-use ah_store::{Messages, StoreError};
+use ah_store::{Messages, StoreError, check_receive};
 use async_trait::async_trait;
 
 use crate::SqlStore;
 use crate::page::ids_with_prefix;
+use crate::resources::Resources;
+use crate::tx::Tx;
 
 pub(crate) use self::receive::is_receivable;
 pub(crate) use self::row::{read_party, to_party};
@@ -32,7 +36,10 @@ const OPEN: &str = "acked_at IS NULL AND dead_at IS NULL";
 impl Messages for SqlStore {
     async fn send_message(&self, message: NewMessage) -> Result<Vec<Message>, StoreError> {
         message.check()?;
-        self.once_as_due(Option::is_some, move |tx, ctx| send::send(tx, ctx, &message)).await
+        let send = move |tx: &mut dyn Tx, ctx: &Resources| {
+            send::send(tx, ctx, &message.from, slice::from_ref(&message)).map(|(_, sent)| sent)
+        };
+        self.once_as_due(Option::is_some, send).await
     }
 
     async fn message(&self, id: MessageId) -> Result<Message, StoreError> {
@@ -51,19 +58,18 @@ impl Messages for SqlStore {
         self.read_as_due(move |tx, _| list::list(tx, &filter, &page)).await
     }
 
-    async fn receive_messages(&self, receive: Receive) -> Result<Vec<Message>, StoreError> {
-        receive.check()?;
-        // Who has nothing to acknowledge often finds nothing, and looking costs no write. A key that
-        // was used before is asked about in any case.
-        if receive.ack.is_empty() && self.key.is_none() {
+    async fn receive_messages(&self, receive: Receive) -> Result<Received, StoreError> {
+        check_receive(&receive)?;
+        // Who only takes often finds nothing, and looking costs no write. A key that was used before
+        // is asked about in any case.
+        if receive.only_takes() && self.key.is_none() {
             let wanted = receive.clone();
             if !self.read_as_due(move |tx, ctx| receive::look(tx, ctx, &wanted)).await? {
-                return Ok(Vec::new());
+                return Ok(Received::default());
             }
         }
-        let some = |handed_out: &Option<Vec<Message>>| {
-            handed_out.as_ref().is_some_and(|all| !all.is_empty())
-        };
+        let some =
+            |done: &Option<Received>| done.as_ref().is_some_and(|received| !received.is_empty());
         self.once_as_due(some, move |tx, ctx| receive::receive(tx, ctx, &receive)).await
     }
 

@@ -1,9 +1,9 @@
 //! Receiving: hand-outs under a lease, and what their holders say.
 
-use ah_model::{Hold, Message, MessageId, Party, Receive, Timestamp};
+use ah_model::{Hold, Message, MessageId, Party, Receive, Received, Timestamp};
 use ah_store::{Kind, StoreError};
 
-use super::{OPEN, row};
+use super::{OPEN, row, send};
 use crate::change;
 use crate::party::{self, Standing};
 use crate::resources::Resources;
@@ -38,13 +38,17 @@ pub(super) fn look(tx: &mut dyn Tx, ctx: &Resources, wanted: &Receive) -> Result
     }
 }
 
-/// Acknowledges what is given, then hands out.
+/// Sends and acknowledges what is given, then hands out. What is sent is nobody else's yet, so its
+/// rows are locked before older ones without anybody waiting for them.
 pub(super) fn receive(
     tx: &mut dyn Tx,
     ctx: &Resources,
     wanted: &Receive,
-) -> Result<Vec<Message>, StoreError> {
-    let to = party::resolve_one(tx, &wanted.to, Standing::Living)?;
+) -> Result<Received, StoreError> {
+    let (to, sent) = match wanted.send.as_slice() {
+        [] => (party::resolve_one(tx, &wanted.to, Standing::Living)?, Vec::new()),
+        all => send::send(tx, ctx, &wanted.to, all)?,
+    };
     ack_own(tx, ctx, &wanted.ack, &to)?;
     let mut messages = match &wanted.id {
         Some(id) => only(tx, ctx, id, &to)?,
@@ -54,7 +58,7 @@ pub(super) fn receive(
         message.receive(&wanted.holder, wanted.lease_ms, ctx.now());
         row::save_hand_out(tx, message)?;
     }
-    Ok(messages)
+    Ok(Received { messages, sent })
 }
 
 /// The oldest that can be received, locked; what another receiver is just taking is passed by.

@@ -10,20 +10,28 @@ use crate::party::{self, Standing};
 use crate::resources::Resources;
 use crate::tx::Tx;
 
-/// Queues one message for each recipient.
+/// Queues one message for each recipient of all that `from` writes. All who are concerned are kept
+/// before the first is written. Answers how `from` is spelt, too.
 pub(super) fn send(
     tx: &mut dyn Tx,
     ctx: &Resources,
-    new: &NewMessage,
-) -> Result<Vec<Message>, StoreError> {
-    let named: Vec<&Party> = std::iter::once(&new.from).chain(&new.to).collect();
+    from: &Party,
+    all: &[NewMessage],
+) -> Result<(Party, Vec<Message>), StoreError> {
+    let recipients = all.iter().flat_map(|new| &new.to);
+    let named: Vec<&Party> = std::iter::once(from).chain(recipients).collect();
     let mut spelt = party::resolve(tx, &named, Standing::Living)?.into_iter();
-    let mut new = new.clone();
-    new.from = spelt.next().unwrap_or(new.from);
-    if let Some(answered) = &new.in_reply_to {
-        refuse_strange(tx, &new.from, answered)?;
+    let from = spelt.next().ok_or_else(|| StoreError::not_found(Kind::Agent, from))?;
+    let mut sent = Vec::with_capacity(spelt.len());
+    for new in all {
+        if let Some(answered) = &new.in_reply_to {
+            refuse_strange(tx, &from, answered)?;
+        }
+        for to in spelt.by_ref().take(new.to.len()) {
+            sent.push(send_to(tx, ctx, new, (&from, to))?);
+        }
     }
-    spelt.map(|to| send_to(tx, ctx, &new, to)).collect()
+    Ok((from, sent))
 }
 
 /// Only who wrote or got a message answers it.
@@ -39,7 +47,7 @@ fn send_to(
     tx: &mut dyn Tx,
     ctx: &Resources,
     new: &NewMessage,
-    to: Party,
+    (from, to): (&Party, Party),
 ) -> Result<Message, StoreError> {
     let now = ctx.now();
     let id = match &new.id {
@@ -49,7 +57,8 @@ fn send_to(
         Some(id) => id.clone(),
         None => ctx.ids.message(now)?,
     };
-    queue(tx, ctx, Message::sent(new, to, id, 0, now))
+    let message = Message::sent(new, to, id, 0, now);
+    queue(tx, ctx, Message { from: from.clone(), ..message })
 }
 
 fn queue(tx: &mut dyn Tx, ctx: &Resources, mut message: Message) -> Result<Message, StoreError> {

@@ -33,7 +33,7 @@ fn handle_mail(store: &SqlStore) {
         block_on(store.send_message(new)).unwrap();
     }
     let wanted = Receive { max: limits::RECEIVE_MAX, ..Receive::next(mira(), "r", 60_000) };
-    let got = block_on(store.receive_messages(wanted)).unwrap();
+    let got = block_on(store.receive_messages(wanted)).unwrap().messages;
     assert_eq!(got.len(), MESSAGES);
     let hold = |message: &ah_model::Message| Hold { id: message.id.clone(), delivery: Some(1) };
     block_on(store.ack_messages(got.iter().map(hold).collect())).unwrap();

@@ -123,7 +123,7 @@ fn mira_gets_mail(store: &SqlStore) -> Hold {
     block_on(store.create_agent(agent)).unwrap();
     let mail = NewMessage::new(Party::Operator, mira.clone(), "hello");
     block_on(store.send_message(mail)).unwrap();
-    let got = block_on(store.receive_messages(Receive::next(mira, "r", 60_000))).unwrap();
+    let got = block_on(store.receive_messages(Receive::next(mira, "r", 60_000))).unwrap().messages;
     Hold { id: got[0].id.clone(), delivery: None }
 }
 

@@ -82,7 +82,7 @@ fn check_hive(store: &SqlStore) {
     let new = NewMessage::new(Party::Operator, mira.clone(), "hello");
     let sent = block_on(store.send_message(new)).unwrap().remove(0);
     assert_eq!(sent.to, Party::Agent("Mira".to_owned()));
-    let got = block_on(store.receive_messages(Receive::next(mira, "r", 1_000))).unwrap();
+    let got = block_on(store.receive_messages(Receive::next(mira, "r", 1_000))).unwrap().messages;
     assert_eq!(got[0].id, sent.id);
     block_on(store.destroy_agent("i".parse().unwrap())).unwrap();
     let kept = block_on(store.session("kept".parse().unwrap())).unwrap();

@@ -38,7 +38,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let wait = Duration::from_millis(when::span(&args.wait)?);
     let store: Arc<dyn Store> = Arc::from(app.store()?);
     receive.id = args.id.as_deref().map(|id| app.message_id(&*store, id)).transpose()?;
-    let look = || Ok(block_on(store.receive_messages(receive.clone()))?.pop());
+    let look = || Ok(block_on(store.receive_messages(receive.clone()))?.messages.pop());
     match waiting::until(&store, Awaited::Mail(to), Some(wait), look)? {
         Some(message) => print(app, &message),
         None => Err(CommandError::new(Exit::NotFound, format!("nothing waits for {}", args.agent))

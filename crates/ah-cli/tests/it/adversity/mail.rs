@@ -172,7 +172,8 @@ fn handle(client: &Client, over: &AtomicBool) -> Vec<String> {
     loop {
         let was_over = over.load(Ordering::Relaxed);
         let receive = Receive::next(bob.clone(), client.name.clone(), LEASE_MS);
-        let got = client.ask(|store| block_on(store.receive_messages(receive.clone()))).unwrap();
+        let got =
+            client.ask(|store| block_on(store.receive_messages(receive.clone()))).unwrap().messages;
         let Some(message) = got.into_iter().next() else {
             if was_over {
                 return handled;

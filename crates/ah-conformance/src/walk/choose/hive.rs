@@ -218,6 +218,7 @@ impl Chooser<'_> {
             false => self.random.pick(&waiting),
         };
         let (holder, max) = (self.random.pick(&["r1", "r2", "☃"]), self.random.pick(&[1, 1, 2, 9]));
+        let send = self.answers(&to);
         Receive {
             to,
             holder: match self.random.one_in(25) {
@@ -228,7 +229,18 @@ impl Chooser<'_> {
             max,
             id: self.random.one_in(6).then(|| self.message_id_in(MessageStatus::Queued)),
             ack: if self.random.one_in(5) { vec![self.hold()] } else { Vec::new() },
+            send,
         }
+    }
+
+    /// What is sent in a turn of `of`: nothing, mostly; rarely something that another wrote.
+    fn answers(&mut self, of: &Party) -> Vec<NewMessage> {
+        let count = self.random.pick(&[0, 0, 0, 1, 1, 2]);
+        let mut answer = || match self.random.one_in(12) {
+            true => self.new_message(),
+            false => NewMessage { from: of.clone(), ..self.new_message() },
+        };
+        (0..count).map(|_| answer()).collect()
     }
 
     fn release(&mut self) -> Release {

@@ -30,8 +30,10 @@ pub(super) async fn perform(
         }
         Op::Receive(given) => {
             let ack = given.ack.into_iter().map(held).collect();
-            let receive = Receive { id: given.id.map(|id| names.id(&id)), ack, ..given };
-            messages(&store.receive_messages(receive).await?)
+            let send = given.send.into_iter().map(|new| new_message(new, names)).collect();
+            let receive = Receive { id: given.id.map(|id| names.id(&id)), ack, send, ..given };
+            let received = store.receive_messages(receive).await?;
+            json!({ "items": messages(&received.messages), "sent": messages(&received.sent) })
         }
         Op::Renew(hold, lease_ms) => message(&store.renew_message(held(hold), lease_ms).await?),
         Op::Ack(holds) => {
