@@ -196,7 +196,7 @@ pub struct Receive<M = NewMessage> {
     #[serde(default)]
     pub ack: Vec<Hold>,
     /// Sent in the same step, before all else: what the turn before came to. All from `to`.
-    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default = "Vec::<M>::new", skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = RECEIVE_MAX)))]
     pub send: Vec<M>,
 }

@@ -30,8 +30,13 @@ fn messages() {
     };
     let list = request!(store.list_messages(filter.clone(), PageRequest::default()));
     sends(list, &format!("GET /messages?status=dead&party=mira&{PAGE}"), "");
-    let receive = || Receive { ack: vec![hold()], ..Receive::next(mira(), "h", 1_000) };
-    sends_value(request!(store.receive_messages(receive())), "POST /mail/receive", &receive());
+    let turn =
+        || Receive { ack: vec![hold()], send: vec![new()], ..Receive::next(mira(), "h", 1_000) };
+    sends_value(request!(store.receive_messages(turn())), "POST /mail/receive", &turn());
+    // A server from before there were turns knows no `send`.
+    let next = request!(store.receive_messages(Receive::next(mira(), "h", 1_000)));
+    let body = r#"{"to":"mira","holder":"h","leaseMs":1000,"max":1,"id":null,"ack":[]}"#;
+    sends(next, "POST /mail/receive", body);
     let renewed = request!(store.renew_message(hold(), 1_000));
     sends(renewed, "POST /messages/m/renew", r#"{"delivery":2,"leaseMs":1000}"#);
     let acked = request!(store.ack_messages(vec![hold()]));

@@ -32,7 +32,8 @@ const SEND: &str = "Send a message to one or several agents, or to `operator`, t
     an answer within this call use `ask` instead.";
 const RECV: &str = "Take the next messages that wait for you, waiting a while if there are none. \
     They are yours for leaseSeconds: handle each, then call `ack` (or pass it as `ack` of the next \
-    recv), else it is handed out again, marked redelivered. An empty list means that nothing came.";
+    recv), else it is handed out again, marked redelivered. Answers may go along as `send`: they are \
+    sent and the mail acknowledged in one step. An empty list means that nothing came.";
 const ACK: &str = "Say that messages you received are handled. Do it after the work is done, not \
     before: a message that is not acknowledged comes again.";
 const RELEASE: &str = "Give a received message back because you cannot handle it now. It is handed \
@@ -68,12 +69,24 @@ struct SentMessage {
 }
 
 async fn send(act: Act, input: SendInput) -> Result<Sent, Failure> {
-    let SendInput { to, body, in_reply_to, from } = input;
-    let from = act.party(from.as_deref())?;
-    let new = NewMessage { id: None, from, to, body, in_reply_to };
+    let from = act.party(input.from.as_deref())?;
+    let new = input.by(from);
     let sent = act.call(|store| async move { store.send_message(new).await }).await?;
-    let sent = sent.into_iter().map(|Message { id, to, .. }| SentMessage { id, to });
-    Ok(Sent { messages: sent.collect() })
+    Ok(Sent { messages: sent.into_iter().map(SentMessage::from).collect() })
+}
+
+impl SendInput {
+    /// The message, written by `from`.
+    fn by(self, from: Party) -> NewMessage {
+        let Self { to, body, in_reply_to, from: _ } = self;
+        NewMessage { id: None, from, to, body, in_reply_to }
+    }
+}
+
+impl From<Message> for SentMessage {
+    fn from(Message { id, to, .. }: Message) -> Self {
+        Self { id, to }
+    }
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -92,6 +105,9 @@ struct RecvInput {
     /// Handled messages to acknowledge first, in the same step.
     #[serde(default)]
     ack: Vec<Hold>,
+    /// Messages to send first, in the same step: if one is refused, nothing is done.
+    #[serde(default)]
+    send: Vec<SendInput>,
     /// Whose mail. Leave it out: you are known. Only the operator may name another.
     #[serde(default)]
     agent: Option<String>,
@@ -109,6 +125,9 @@ fn lease() -> u64 {
 struct Received {
     /// Oldest first; none when nothing came in time.
     messages: Vec<Mail>,
+    /// What was sent, one for each recipient.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sent: Vec<SentMessage>,
 }
 
 /// A message as its recipient or writer sees it.
@@ -157,24 +176,40 @@ impl From<Message> for Mail {
 }
 
 async fn recv(act: Act, input: RecvInput) -> Result<Received, Failure> {
-    let RecvInput { wait_seconds, max, lease_seconds, ack, agent } = input;
+    let RecvInput { wait_seconds, max, lease_seconds, ack, send, agent } = input;
     let wait = wait_seconds.duration()?;
     if !(1..=MCP_RECV_MAX).contains(&max) {
         return Err(Failure::invalid("max", format!("{max}, 1 to {MCP_RECV_MAX} are allowed")));
     }
     let to = act.party(agent.as_deref())?;
     check_recipients(&act, &ack, &to).await?;
+    let send = answers(&act, send, &to)?;
     let lease_ms = lease_seconds.saturating_mul(1_000);
-    let mut receive = Receive { max, ack, ..Receive::next(to.clone(), act.holder(), lease_ms) };
-    let look = || {
-        let now = receive.clone();
-        // What was acknowledged with the first look is not again with the next.
-        receive.ack.clear();
-        act.call(|store| async move { store.receive_messages(now).await })
+    let next = Receive { max, ..Receive::next(to.clone(), act.holder(), lease_ms) };
+    let take = |receive| act.call(|store| async move { store.receive_messages(receive).await });
+    // What was sent and acknowledged with the first look is not again with those that follow.
+    let mut found = take(Receive { ack, send, ..next.clone() }).await?;
+    if found.messages.is_empty() && !wait.is_zero() {
+        let enough = |found: &ah_model::Received| !found.messages.is_empty();
+        let look = || take(next.clone());
+        found.messages = act.look_until(Awaited::Mail(to), wait, look, enough).await?.messages;
+    }
+    Ok(Received {
+        messages: found.messages.into_iter().map(Mail::from).collect(),
+        sent: found.sent.into_iter().map(SentMessage::from).collect(),
+    })
+}
+
+/// What is sent in a turn of `to`; who says another name must be allowed to.
+fn answers(act: &Act, send: Vec<SendInput>, to: &Party) -> Result<Vec<NewMessage>, Failure> {
+    let answer = |input: SendInput| {
+        let from = match &input.from {
+            Some(named) => act.party(Some(named))?,
+            None => to.clone(),
+        };
+        Ok(input.by(from))
     };
-    let found: Vec<Message> =
-        act.look_until(Awaited::Mail(to), wait, look, |found: &Vec<_>| !found.is_empty()).await?;
-    Ok(Received { messages: found.into_iter().map(Mail::from).collect() })
+    send.into_iter().map(answer).collect()
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -13,6 +13,10 @@ fn an_agent_speaks_as_itself_and_as_nobody_else() {
     let message = hive.send("operator", "nils", "for nils");
     let hold = json!({ "leaseMs": 1_000 });
     let receive = json!({ "to": "nils", "holder": "h", "leaseMs": 1_000 });
+    let turn = |from: &str| {
+        let send = json!([{ "from": from, "to": ["mira"], "body": "b" }]);
+        json!({ "to": "mira", "holder": "h", "leaseMs": 1_000, "send": send })
+    };
     let by = |party: &str| json!({ "by": party, "values": ["x"] });
     let (renew, release) =
         (format!("/messages/{message}/renew"), format!("/messages/{message}/release"));
@@ -25,6 +29,8 @@ fn an_agent_speaks_as_itself_and_as_nobody_else() {
         ("/messages", json!({ "from": "nils", "to": ["Mira"], "body": "b" }), "write as nils"),
         ("/messages", json!({ "from": "operator", "to": ["x"], "body": "b" }), "write as operator"),
         ("/mail/receive", receive, "take the mail of nils"),
+        ("/mail/receive", turn("nils"), "write as nils"),
+        ("/mail/receive", turn("operator"), "write as operator"),
         ("/mail/dismiss", json!({ "to": "nils", "about": "x" }), "take the mail of nils"),
         ("/mail/ack", json!({ "holds": [{ "id": message }] }), "take the mail of nils"),
         (&renew, hold, "take the mail of nils"),
@@ -47,6 +53,21 @@ fn an_agent_speaks_as_itself_and_as_nobody_else() {
     for path in [format!("/questions/{own}"), format!("/questions/{between}")] {
         assert_eq!(hive.done(&hive.admin, "GET", &path, Value::Null)["status"], "open");
     }
+}
+
+#[test]
+fn in_a_turn_it_need_not_be_said_who_writes() {
+    let hive = Hive::new();
+    let turn = |send: Value| json!({ "to": "MIRA", "holder": "h", "leaseMs": 1_000, "send": send });
+    let answer = || turn(json!([{ "to": ["nils"], "body": "b" }]));
+    // Whoever asks: the turn is Mira's.
+    for token in [&hive.mira, &hive.admin] {
+        let done = hive.done(token, "POST", "/mail/receive", answer());
+        assert_eq!((&done["items"], &done["sent"][0]["from"]), (&json!([]), &json!("Mira")));
+    }
+    let forged = turn(json!([{ "from": "nils", "to": ["nils"], "body": "b" }]));
+    let refused = hive.refused(&hive.admin, ("POST", "/mail/receive"), &forged);
+    assert_eq!(refused, "409 agent nils: does not write in a turn of MIRA");
 }
 
 #[test]

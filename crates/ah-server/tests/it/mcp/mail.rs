@@ -48,6 +48,33 @@ fn mail_that_comes_while_somebody_waits_is_handed_out_at_once() {
 }
 
 #[test]
+fn answers_are_sent_with_the_acknowledgement_or_not_at_all() {
+    let harbor = Harbor::new();
+    let (mut alice, mut bob) = (harbor.lines("alice"), harbor.lines("bob"));
+    alice.tool("send", json!({ "to": ["bob"], "body": "work" }));
+    let got = bob.tool("recv", json!({}))["messages"][0].clone();
+    let turn = |to: &str, delivery: u64| {
+        json!({
+            "waitSeconds": 0,
+            "ack": [{ "id": got["id"], "delivery": delivery }],
+            "send": [{ "to": [to], "body": "done", "inReplyTo": got["id"] }],
+        })
+    };
+    assert_eq!(bob.refused("recv", turn("nobody", 1)).0, "not-found");
+    assert_eq!(bob.refused("recv", turn("alice", 2)).0, "conflict");
+    let forged = json!({ "send": [{ "from": "alice", "to": ["bob"], "body": "forged" }] });
+    assert_eq!(bob.refused("recv", forged).0, "forbidden");
+    assert_eq!(alice.tool("recv", json!({ "waitSeconds": 0 })), json!({ "messages": [] }));
+    let done = bob.tool("recv", turn("alice", 1));
+    assert_eq!((&done["messages"], &done["sent"][0]["to"]), (&json!([]), &json!("alice")));
+    let answer = alice.tool("recv", json!({}))["messages"][0].clone();
+    assert_eq!((&answer["id"], &answer["inReplyTo"]), (&done["sent"][0]["id"], &got["id"]));
+    let kept =
+        block_on(harbor.store.message(got["id"].as_str().unwrap().parse().unwrap())).unwrap();
+    assert_eq!(kept.status, MessageStatus::Acked);
+}
+
+#[test]
 fn what_was_handled_is_acknowledged_with_the_next_receive() {
     let harbor = Harbor::new();
     let (mut alice, mut bob) = (harbor.lines("alice"), harbor.lines("bob"));
