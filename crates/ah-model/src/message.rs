@@ -244,7 +244,7 @@ impl Receive {
     }
 }
 
-/// What a [`Receive`] came to.
+/// What a turn came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Received {

@@ -1,5 +1,7 @@
 //! Messages in the oracle.
 
+use std::slice;
+
 use ah_model::{
     Agent, Hold, Message, MessageFilter, MessageId, MessageKind, MessageStatus, NewMessage, Notice,
     Page, PageRequest, Party, Receive, Received, Release, check_holds, check_lease_ms,
@@ -15,7 +17,9 @@ impl Messages for ModelStore {
     async fn send_message(&self, message: NewMessage) -> Result<Vec<Message>, StoreError> {
         message.check()?;
         self.settle()?;
-        self.write_once(|rows, door| rows.send_messages(&message.from, &[message.clone()], door))
+        self.write_once(|rows, door| {
+            rows.send_messages(&message.from, slice::from_ref(&message), door)
+        })
     }
 
     async fn message(&self, id: MessageId) -> Result<Message, StoreError> {
