@@ -1,10 +1,12 @@
 //! A state bundle of version 1: every key of the original, and the unknown ones.
 
+use std::sync::Arc;
+
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::Problem;
-use crate::json::{Member, Object, Parser, Value, encode_members};
+use crate::json::{Member, Members, Object, Parser, Value, encode_members};
 use crate::sha::{scope_key, source_hash};
 use crate::time::CreatedAt;
 
@@ -77,6 +79,11 @@ impl Bundle {
     /// Reads a stored bundle and checks it as the original does. Names of keys may be written in
     /// any case; of repeated ones the last holds.
     pub fn parse(bytes: &[u8]) -> Result<Self, Problem> {
+        Self::parse_shared(&Arc::new(bytes.to_vec()))
+    }
+
+    /// As [`Self::parse`]; maps stay parts of the text until they are looked at.
+    pub(crate) fn parse_shared(bytes: &Arc<Vec<u8>>) -> Result<Self, Problem> {
         let (bundle, version) = read(bytes)?;
         match version.as_deref() {
             Some(VERSION) => {}
@@ -89,7 +96,7 @@ impl Bundle {
     /// Reads what somebody wrote to be saved: a save fills in version, times and hashes, and a
     /// scope that is left out follows from model, address and tools.
     pub fn draft(bytes: &[u8]) -> Result<Self, Problem> {
-        let (mut bundle, version) = read(bytes)?;
+        let (mut bundle, version) = read(&Arc::new(bytes.to_vec()))?;
         if let Some(found) = version.filter(|version| version != VERSION) {
             return Err(Problem::WrongVersion { found });
         }
@@ -216,9 +223,22 @@ pub(crate) fn known_key(key: &str) -> Option<&'static str> {
 }
 
 /// The bundle of a text and the version it gives, checked for types only.
-fn read(bytes: &[u8]) -> Result<(Bundle, Option<String>), Problem> {
+fn read(bytes: &Arc<Vec<u8>>) -> Result<(Bundle, Option<String>), Problem> {
     let mut parser = Parser::new(bytes);
-    let members = parser.members()?;
+    let mut members = Vec::new();
+    let mut open = parser.begin_object()?;
+    while open {
+        let key = parser.key()?;
+        let value = match known_key(&key) {
+            Some("prompts") => parser.unread(bytes, Members::Strings)?,
+            Some("prep_settings" | "context" | "tool_caps" | "custom") => {
+                parser.unread(bytes, Members::Any)?
+            }
+            _ => parser.value()?,
+        };
+        members.push((key, value));
+        open = parser.more_members()?;
+    }
     parser.end()?;
     let (mut bundle, mut version) = (Bundle::default(), None);
     let mut unknown = Vec::new();
@@ -237,7 +257,8 @@ impl Bundle {
     fn take(&mut self, key: &'static str, value: Value) -> Result<(), Problem> {
         if let Some(map) = self.map_mut(key) {
             *map = match (key, object(key, value)?) {
-                ("prompts", Some(prompts)) => Some(strings(prompts)?),
+                // One that is still text was seen to hold strings only.
+                ("prompts", Some(prompts)) if !prompts.is_unread() => Some(strings(prompts)?),
                 (_, map) => map,
             };
             return Ok(());

@@ -2,7 +2,8 @@
 //!
 //! Every file is taken from the open directory by its name, never through a link, and looked at once
 //! it is open, so that nothing can be exchanged between the look and the use. What is not as it must
-//! be is refused, not repaired. The only room that writes: nothing is ever written in place.
+//! be is refused, not repaired. With [`crate::spare`] the only room that writes; what a reader looks at
+//! is never written in place.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,12 +13,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use crate::sha::sha256_of;
 use crate::{BundleError, DryRun, Problem, UnsafeDirectory};
 
 const DIRECTORY: OFlags =
     OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::RDONLY);
 /// A pipe in place of a file must not keep a reader waiting.
-const FILE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+pub(crate) const FILE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 pub(crate) const DIRECTORY_MODE: u32 = 0o700;
 pub(crate) const FILE_MODE: u32 = 0o600;
 const OTHERS: u32 = 0o077;
@@ -28,7 +30,7 @@ pub(crate) const TEMPORARIES: usize = 8;
 /// An open directory and what it is called.
 #[derive(Debug)]
 pub(crate) struct Dir {
-    file: File,
+    pub(crate) file: File,
     path: PathBuf,
 }
 
@@ -43,7 +45,13 @@ pub(crate) struct Lock {
 pub(crate) struct Temporary {
     /// What is to be synced; none where another name has the same file.
     file: Option<File>,
-    name: String,
+    pub(crate) name: String,
+}
+
+impl Temporary {
+    pub(crate) fn named(name: &str, file: Option<File>) -> Self {
+        Self { file, name: name.to_owned() }
+    }
 }
 
 impl Dir {
@@ -153,68 +161,78 @@ impl Dir {
         read_all(&file, size, bytes_max)
     }
 
+    /// The hash of all bytes of a file.
+    pub(crate) fn sha256(&self, name: &str, bytes_max: u64) -> Result<String, Problem> {
+        let (file, size) = self.open_file(name)?;
+        if size > bytes_max {
+            return Err(Problem::TooLarge { bytes: size, max: bytes_max });
+        }
+        sha256_of(file).map_err(unreadable)
+    }
+
     /// Whether something of that name is there.
     pub(crate) fn holds(&self, name: &str) -> bool {
         sys::statat(&self.file, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
+    /// Whether an open file has that name, still or again.
+    pub(crate) fn is_named(&self, file: &File, name: &str) -> bool {
+        let named = sys::statat(&self.file, name, AtFlags::SYMLINK_NOFOLLOW);
+        let opened = sys::fstat(file);
+        let same =
+            |(one, other): (Stat, Stat)| (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino);
+        named.ok().zip(opened.ok()).is_some_and(same)
+    }
+
     /// Takes away what writers that died left. Only with the lock.
     pub(crate) fn remove_temporaries(&self, _: &Lock) -> Result<(), BundleError> {
-        for slot in 0..TEMPORARIES {
-            self.remove(&temporary_name(slot))?;
-        }
-        Ok(())
+        // To look first is cheaper: there are hardly ever any.
+        let mut left = (0..TEMPORARIES).map(temporary_name).filter(|name| self.holds(name));
+        left.try_for_each(|name| self.remove(&name))
     }
 
     /// Writes `bytes` under a name that no reader looks at; not synced. Only with the lock.
     pub(crate) fn write(
         &self,
-        _: &Lock,
+        lock: &Lock,
         slot: usize,
         bytes: &[u8],
     ) -> Result<Temporary, BundleError> {
-        let name = temporary_name(slot);
-        let flags = FILE | OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY;
-        let opened = sys::openat(&self.file, &name, flags, Mode::from_raw_mode(FILE_MODE));
-        let opened = opened.map_err(|error| self.failed("create", &name)(error.into()))?;
-        let mut file = File::from(opened);
-        file.write_all(bytes).map_err(self.failed("write", &name))?;
-        Ok(Temporary { file: Some(file), name })
+        self.create(lock, &temporary_name(slot), bytes)
     }
 
-    /// Has the bytes of `first` under one more such name: the same file, where the file system lets
-    /// it have two. That saves a file and its sync. Only with the lock.
-    pub(crate) fn write_again(
+    /// As [`Self::write`], under that name, which nothing has. Only with the lock.
+    pub(crate) fn create(
         &self,
-        lock: &Lock,
-        first: &Temporary,
-        slot: usize,
+        _: &Lock,
+        name: &str,
         bytes: &[u8],
     ) -> Result<Temporary, BundleError> {
-        let name = temporary_name(slot);
-        let linked = sys::linkat(&self.file, &first.name, &self.file, &name, AtFlags::empty());
-        match linked {
-            Ok(()) => Ok(Temporary { file: None, name }),
-            Err(_) => self.write(lock, slot, bytes),
-        }
+        let flags = FILE | OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY;
+        let opened = sys::openat(&self.file, name, flags, Mode::from_raw_mode(FILE_MODE));
+        let opened = opened.map_err(|error| self.failed("create", name)(error.into()))?;
+        let mut file = File::from(opened);
+        file.write_all(bytes).map_err(self.failed("write", name))?;
+        Ok(Temporary::named(name, Some(file)))
     }
 
     /// Waits until what was written would survive a power cut. All at once, so that a journal may
     /// commit once for all of them: one after another took half as long again.
     pub(crate) fn sync_files(&self, files: &[Temporary]) -> Result<(), BundleError> {
-        let sync = |(file, name): (&File, &str)| file.sync_all().map_err(self.failed("sync", name));
-        let mut files =
-            files.iter().filter_map(|one| Some((one.file.as_ref()?, one.name.as_str())));
+        let mut files = files.iter().filter(|one| one.file.is_some());
         let Some(first) = files.next() else { return Ok(()) };
         std::thread::scope(|scope| {
-            let others: Vec<_> = files.map(|file| scope.spawn(move || sync(file))).collect();
-            let first = sync(first);
-            let results = others.into_iter().map(|other| match other.join() {
-                Ok(result) => result,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            results.fold(first, Result::and)
+            let others: Vec<_> =
+                files.map(|file| scope.spawn(move || self.sync_file(file))).collect();
+            let first = self.sync_file(first);
+            others.into_iter().map(joined).fold(first, Result::and)
         })
+    }
+
+    /// As [`Self::sync_files`]. Without times, which would cost a spare its commit.
+    pub(crate) fn sync_file(&self, file: &Temporary) -> Result<(), BundleError> {
+        let Temporary { file: Some(file), name } = file else { return Ok(()) };
+        file.sync_data().map_err(self.failed("sync", name))
     }
 
     /// Gives a file its name, in place of what had it.
@@ -271,11 +289,23 @@ impl Dir {
         self.publish(&file, name)
     }
 
-    fn failed(&self, operation: &'static str, name: &str) -> impl FnOnce(io::Error) -> BundleError {
+    pub(crate) fn failed(
+        &self,
+        operation: &'static str,
+        name: &str,
+    ) -> impl FnOnce(io::Error) -> BundleError {
         BundleError::file(
             operation,
             if name.is_empty() { self.path.clone() } else { self.path.join(name) },
         )
+    }
+}
+
+/// What a thread made; its panic is ours.
+pub(crate) fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    match thread.join() {
+        Ok(made) => made,
+        Err(panic) => std::panic::resume_unwind(panic),
     }
 }
 
@@ -299,7 +329,7 @@ pub(crate) fn read_all(file: &File, size: u64, bytes_max: u64) -> Result<Vec<u8>
 }
 
 /// A regular file of ours, or why it is none.
-fn looked_at(opened: rustix::io::Result<OwnedFd>) -> Result<(File, Stat), Problem> {
+pub(crate) fn looked_at(opened: rustix::io::Result<OwnedFd>) -> Result<(File, Stat), Problem> {
     let file = match opened {
         Ok(fd) => File::from(fd),
         Err(Errno::NOENT) => return Err(Problem::Missing),
@@ -313,7 +343,7 @@ fn looked_at(opened: rustix::io::Result<OwnedFd>) -> Result<(File, Stat), Proble
     Ok((file, stat))
 }
 
-fn check_file(stat: &Stat) -> Result<(), Problem> {
+pub(crate) fn check_file(stat: &Stat) -> Result<(), Problem> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {}
         FileType::Symlink => return Err(Problem::Symlink),
@@ -333,7 +363,7 @@ fn foreign_owner(stat: &Stat) -> Option<u32> {
     (stat.st_uid != rustix::process::geteuid().as_raw()).then_some(stat.st_uid)
 }
 
-fn permissions(stat: &Stat) -> u32 {
+pub(crate) fn permissions(stat: &Stat) -> u32 {
     stat.st_mode & 0o7777
 }
 

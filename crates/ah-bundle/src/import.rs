@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::disk::{Dir, Lock, TEMPORARIES, Temporary};
 use crate::export::{Document, ExportedHead, ExportedSnapshot, FORMAT, FORMAT_VERSION};
 use crate::pointer::{LATEST, Pointer, head_name};
-use crate::snapshot::{Snapshot, is_snapshot_name};
+use crate::snapshot::{Snapshot, check_sha, is_snapshot_name};
 use crate::survey::{Entry, Survey};
 use crate::{BundleError, Damage, Problem, StateDir};
 
@@ -123,8 +123,8 @@ fn check(document: &Document) -> Result<(), BundleError> {
         let ExportedSnapshot { name, sha, text } = snapshot;
         let read = if is_file_name(name) {
             // The name must fit as well.
-            let fits = Snapshot::of(name, None, text.as_bytes());
-            fits.and_then(|_| Snapshot::of(name, Some(sha), text.as_bytes()))
+            let fits = Snapshot::of(name, None, text.as_bytes().to_vec());
+            fits.and_then(|fits| check_sha(name, Some(sha), &fits.sha).map(|()| fits))
         } else {
             Err(Problem::PathTraversal { path: name.clone() })
         };

@@ -8,7 +8,8 @@ mod encode;
 mod object;
 mod parse;
 mod path;
-mod words;
+mod runs;
+mod skim;
 
 use serde::{Serialize, Serializer};
 
@@ -16,6 +17,7 @@ pub use object::Object;
 pub(crate) use parse::Parser;
 pub use parse::{DEPTH_MAX, JsonError, VALUES_MAX};
 pub use path::{Part, Path};
+pub(crate) use skim::Members;
 
 /// Any JSON value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,6 +108,12 @@ pub(crate) enum Member<'a> {
 }
 
 impl Member<'_> {
+    /// How many bytes the texts of a map have.
+    fn texts_bytes(&self) -> Option<usize> {
+        let Self::Map(Some(map)) = self else { return None };
+        Some(map.iter().filter_map(|(_, value)| value.as_str()).map(str::len).sum())
+    }
+
     pub(crate) fn to_value(self) -> Value {
         match self {
             Self::Text(text) => Value::from(text),
@@ -117,7 +125,9 @@ impl Member<'_> {
 
 /// The members in the order they are given, as the original writes the keys of a struct.
 pub(crate) fn encode_members(members: &[(&str, Member<'_>)]) -> String {
-    let mut text = Vec::new();
+    // Prompts are nearly all of a bundle, and to make room for them bit by bit is to copy them.
+    let texts = members.iter().filter_map(|(_, member)| member.texts_bytes()).sum::<usize>();
+    let mut text = Vec::with_capacity(texts + texts / 8);
     encode::members(members, &mut text);
     encode::text(text)
 }

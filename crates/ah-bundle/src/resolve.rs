@@ -25,32 +25,36 @@ pub(crate) struct Resolved {
 }
 
 /// What the two pointers of a scope say.
-struct Pointers {
-    head: Option<PointerFile>,
-    latest: Option<PointerFile>,
+pub(crate) struct Pointers {
+    pub(crate) head: Option<PointerFile>,
+    pub(crate) latest: Option<PointerFile>,
 }
 
 /// Finds where `scope` stands; writes nothing.
 pub(crate) fn resolve(dir: &Dir, scope: &str, bytes_max: u64) -> Result<Resolved, BundleError> {
-    let mut pointers = Pointers::read(dir, scope);
+    resolve_watched(dir, scope, bytes_max, || ())
+}
+
+/// As [`resolve`]; `read` is called when the pointers are read and nothing else is.
+fn resolve_watched(
+    dir: &Dir,
+    scope: &str,
+    bytes_max: u64,
+    mut read: impl FnMut(),
+) -> Result<Resolved, BundleError> {
+    let search = Search { dir, scope, bytes_max };
     for _ in 0..RACES_MAX {
-        let search = Search { dir, scope, bytes_max };
-        if let Some(resolved) = search.by_pointers(&pointers)? {
+        let pointers = Pointers::read(dir, scope);
+        read();
+        if let Some(resolved) = search.by(&pointers)? {
             return Ok(resolved);
         }
-        // What they named may have been pruned while it was looked for.
-        let again = Pointers::read(dir, scope);
-        if again.same(&pointers) {
-            break;
-        }
-        pointers = again;
     }
-    let survey = Survey::take(dir, bytes_max)?;
-    Ok(Search { dir, scope, bytes_max }.by_survey(&survey))
+    Ok(search.by_survey(&Survey::take(dir, bytes_max)?))
 }
 
 impl Pointers {
-    fn read(dir: &Dir, scope: &str) -> Self {
+    pub(crate) fn read(dir: &Dir, scope: &str) -> Self {
         Self { head: read_pointer(dir, &head_name(scope)), latest: read_pointer(dir, LATEST) }
     }
 
@@ -67,6 +71,26 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// What the pointers lead to, or else everything that is there. Nothing when they changed.
+    fn by(&self, pointers: &Pointers) -> Result<Option<Resolved>, BundleError> {
+        let named = self.by_pointers(pointers)?;
+        if self.is_outdated(named.as_ref(), pointers) {
+            return Ok(None);
+        }
+        let found = match named {
+            Some(named) => return Ok(Some(named)),
+            None => self.by_survey(&Survey::take(self.dir, self.bytes_max)?),
+        };
+        Ok((!self.is_outdated(Some(&found), pointers)).then_some(found))
+    }
+
+    /// Whether something is wrong because a writer was faster: what the pointers named was pruned, or
+    /// they were written over while they were read.
+    fn is_outdated(&self, found: Option<&Resolved>, pointers: &Pointers) -> bool {
+        let is_whole = |found: &Resolved| found.snapshot.is_some() && found.damage.is_empty();
+        !found.is_some_and(is_whole) && !Pointers::read(self.dir, self.scope).same(pointers)
+    }
+
     /// The usual way: what is named is there and whole. Nothing when it is not.
     fn by_pointers(&self, pointers: &Pointers) -> Result<Option<Resolved>, BundleError> {
         let latest = pointers.latest.as_ref().map(|file| &file.said);
@@ -207,4 +231,67 @@ fn sha_problem(latest: &Pointer, expected: &str) -> Option<Damage> {
         sha => Problem::WrongSha { expected: sha.to_owned(), found: expected.to_owned() },
     };
     Some(Damage::new(LATEST, problem))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::num::NonZeroUsize;
+
+    use ah_model::Timestamp;
+
+    use super::*;
+    use crate::{Bundle, DryRun, StateDir};
+
+    const SCOPE: &str = "one";
+
+    fn given() -> (tempfile::TempDir, StateDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let state = StateDir::new(directory.path().join("state"));
+        save(&state);
+        (directory, state)
+    }
+
+    fn save(state: &StateDir) -> Snapshot {
+        let bundle = Bundle { scope_key: SCOPE.to_owned(), ..Bundle::new("m", "u", "") };
+        state.save(bundle, Timestamp::EPOCH).unwrap().snapshot
+    }
+
+    /// What is found when `meanwhile` happens once the pointers are read for the first time.
+    fn resolved(state: &StateDir, mut meanwhile: impl FnMut()) -> Resolved {
+        let mut looks = 0;
+        let dir = Dir::open(state.path()).unwrap().unwrap();
+        let resolved = resolve_watched(&dir, SCOPE, state.bytes_max, || {
+            looks += 1;
+            if looks == 1 {
+                meanwhile();
+            }
+        });
+        assert_eq!(looks, 2);
+        resolved.unwrap()
+    }
+
+    #[test]
+    fn what_is_pruned_while_it_is_looked_for_is_no_damage() {
+        let (_directory, state) = given();
+        let mut newest = None;
+        let found = resolved(&state, || {
+            save(&state);
+            newest = Some(save(&state));
+            state.prune(NonZeroUsize::MIN, DryRun::No).unwrap();
+        });
+        assert_eq!((found.snapshot, found.damage), (newest, vec![]));
+    }
+
+    #[test]
+    fn a_damaged_pointer_that_is_mended_while_it_is_looked_at_is_no_damage() {
+        for name in [LATEST.to_owned(), head_name(SCOPE)] {
+            let (_directory, state) = given();
+            // Both names are of one file.
+            fs::write(state.path().join(&name), "-").unwrap();
+            let mut newest = None;
+            let found = resolved(&state, || newest = Some(save(&state)));
+            assert_eq!((found.snapshot, found.damage), (newest, vec![]), "{name}");
+        }
+    }
 }

@@ -1,11 +1,29 @@
 //! Hashes of bytes and of what a bundle is for.
 
+use std::io::{self, Read};
+
 use ah_model::to_hex;
 use sha2::{Digest, Sha256};
+
+const PIECE_BYTES: usize = 64 * 1024;
 
 /// Lower-case hexadecimal SHA-256 of stored bytes.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     to_hex(&Sha256::digest(bytes))
+}
+
+/// The same of what is read, piece by piece: a save that only compares needs no memory for it.
+pub(crate) fn sha256_of(mut from: impl Read) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        match from.read(&mut piece) {
+            Ok(0) => return Ok(to_hex(&hash.finalize())),
+            Ok(read) => hash.update(piece.get(..read).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// The scope of runs that share a model, an address and tools.

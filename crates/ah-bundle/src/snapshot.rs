@@ -1,13 +1,18 @@
 //! One stored bundle: the file, its hash and what it holds.
 
+use std::sync::Arc;
+use std::thread;
+
 use serde::Serialize;
 
-use crate::disk::Dir;
+use crate::disk::{Dir, joined};
 use crate::sha::sha256;
 use crate::{Bundle, Problem};
 
 const PREFIX: &str = "state-";
 const SUFFIX: &str = ".json";
+/// From this size on a thread is worth what it costs.
+pub(crate) const LARGE_BYTES: usize = 64 * 1024;
 /// How much of the hash stands in a name.
 const SHORT_SHA: usize = 8;
 
@@ -33,14 +38,23 @@ impl Snapshot {
         expected: Option<&str>,
         bytes_max: u64,
     ) -> Result<Self, Problem> {
-        Self::of(name, expected, &dir.read(name, bytes_max)?)
+        Self::of(name, expected, dir.read(name, bytes_max)?)
     }
 
-    /// The snapshot of that name with those bytes.
-    pub(crate) fn of(name: &str, expected: Option<&str>, bytes: &[u8]) -> Result<Self, Problem> {
-        let sha = sha256(bytes);
+    /// The snapshot of that name with those bytes. Large ones are hashed while they are parsed.
+    pub(crate) fn of(name: &str, expected: Option<&str>, bytes: Vec<u8>) -> Result<Self, Problem> {
+        let bytes = Arc::new(bytes);
+        let (sha, bundle) = if bytes.len() < LARGE_BYTES {
+            (sha256(&bytes), Bundle::parse_shared(&bytes))
+        } else {
+            thread::scope(|threads| {
+                let sha = threads.spawn(|| sha256(&bytes));
+                let bundle = Bundle::parse_shared(&bytes);
+                (joined(sha), bundle)
+            })
+        };
         check_sha(name, expected, &sha)?;
-        let bundle = Bundle::parse(bytes)?;
+        let bundle = bundle?;
         Ok(Self { name: name.to_owned(), sha, bytes: bytes.len() as u64, bundle })
     }
 }

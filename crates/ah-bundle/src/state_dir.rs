@@ -37,10 +37,8 @@ pub enum Step {
     Locked,
     /// The snapshot has its bytes, but no name.
     SnapshotWritten,
-    /// So has the head.
-    HeadWritten,
-    /// So has `latest.json`.
-    LatestWritten,
+    /// So have the head and `latest.json`, before the snapshot or after it.
+    PointersWritten,
     /// All three would survive a power cut.
     Synced,
     /// The snapshot has its name.
@@ -50,6 +48,8 @@ pub enum Step {
     /// `latest.json` has its name.
     LatestNamed,
     /// The names would survive a power cut.
+    NamesSynced,
+    /// The pointers before these are the spare of the next save.
     Done,
 }
 
@@ -58,12 +58,12 @@ impl Step {
     pub const ALL: [Self; 9] = [
         Self::Locked,
         Self::SnapshotWritten,
-        Self::HeadWritten,
-        Self::LatestWritten,
+        Self::PointersWritten,
         Self::Synced,
         Self::SnapshotNamed,
         Self::HeadNamed,
         Self::LatestNamed,
+        Self::NamesSynced,
         Self::Done,
     ];
 }

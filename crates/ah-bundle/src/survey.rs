@@ -1,8 +1,9 @@
 //! Everything a state directory holds, each file read and hashed once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
-use crate::disk::Dir;
+use crate::disk::{Dir, read_all};
 use crate::pointer::{LATEST, POINTER_BYTES_MAX, Pointer, head_name, is_head_name};
 use crate::sha::sha256;
 use crate::snapshot::{check_sha, is_snapshot_name, short_sha};
@@ -50,17 +51,17 @@ impl Entry {
             problem: None,
         };
         match dir.read(name, bytes_max) {
-            Ok(bytes) => entry.take(&bytes),
+            Ok(bytes) => entry.take(&Arc::new(bytes)),
             Err(problem) => entry.problem = Some(problem),
         }
         entry
     }
 
-    fn take(&mut self, bytes: &[u8]) {
+    fn take(&mut self, bytes: &Arc<Vec<u8>>) {
         self.sha = sha256(bytes);
         self.bytes = bytes.len() as u64;
         self.problem = check_sha(&self.name, None, &self.sha).err();
-        match Bundle::parse(bytes) {
+        match Bundle::parse_shared(bytes) {
             Ok(bundle) => {
                 self.created_at = bundle.time();
                 self.created_text = bundle.created_at;
@@ -315,11 +316,64 @@ impl<'a> BySha<'a> {
 
 /// A pointer, if the file is there.
 pub(crate) fn read_pointer(dir: &Dir, name: &str) -> Option<PointerFile> {
-    let said = dir.read(name, POINTER_BYTES_MAX).and_then(|bytes| Pointer::parse(&bytes));
+    let said = read_named(dir, name, || ()).and_then(|bytes| Pointer::parse(&bytes));
     (said != Err(Problem::Missing)).then(|| PointerFile { name: name.to_owned(), said })
+}
+
+/// The bytes of a file that has the name also when they are read: one that was put aside meanwhile
+/// may be written over. `opened` is called before it is read.
+fn read_named(dir: &Dir, name: &str, mut opened: impl FnMut()) -> Result<Vec<u8>, Problem> {
+    for _ in 0..RACES_MAX {
+        let (file, size) = dir.open_file(name)?;
+        opened();
+        let bytes = read_all(&file, size, POINTER_BYTES_MAX)?;
+        if dir.is_named(&file, name) {
+            return Ok(bytes);
+        }
+    }
+    dir.read(name, POINTER_BYTES_MAX)
 }
 
 /// Whether a pointer may name it: not another pointer, not the lock.
 fn is_own_name(name: &str) -> bool {
     name != LATEST && !is_head_name(name) && !name.starts_with('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, io};
+
+    use ah_model::Timestamp;
+
+    use super::*;
+    use crate::{StateDir, Step};
+
+    /// A reader opens the head, a save puts that file aside, and another one writes it over.
+    #[test]
+    fn a_pointer_that_is_written_over_while_it_is_read_is_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = StateDir::new(directory.path().join("state"));
+        let bundle = Bundle::new("m", "u", "");
+        let name = head_name(&bundle.scope_key);
+        state.save(bundle.clone(), Timestamp::EPOCH).unwrap();
+        let stop = |step| match step {
+            Step::Synced => Err(io::ErrorKind::Other.into()),
+            _ => Ok(()),
+        };
+        let stopped = state.clone().with_steps(stop);
+        let mut head = String::new();
+        let mut opened = 0;
+        let read = read_named(&Dir::open(state.path()).unwrap().unwrap(), &name, || {
+            opened += 1;
+            if opened == 1 {
+                head = state.save(bundle.clone(), Timestamp::EPOCH).unwrap().snapshot.name;
+                stopped.save(bundle.clone(), Timestamp::EPOCH).unwrap_err();
+            }
+        });
+        assert_eq!(opened, 2);
+        assert_eq!(Pointer::parse(&read.unwrap()).unwrap().path, head);
+        // It was the file that was opened first.
+        let spare = fs::read(state.path().join(".spare-ah-head")).unwrap();
+        assert_ne!(Pointer::parse(&spare).unwrap().path, head);
+    }
 }

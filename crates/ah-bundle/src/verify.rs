@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::pointer::{LATEST, head_name};
+use crate::spare::is_spare_name;
 use crate::survey::{BySha, Entry, Survey};
 use crate::{BundleError, Damage, StateDir};
 
@@ -214,5 +215,5 @@ fn forks(survey: &Survey, by_sha: &BySha<'_>) -> Vec<Note> {
 
 /// Files that the writer makes beside snapshots and pointers.
 pub(crate) fn is_ours(name: &str) -> bool {
-    name == ".lock" || name == LATEST || name.starts_with(".tmp-ah-")
+    name == ".lock" || name == LATEST || name.starts_with(".tmp-ah-") || is_spare_name(name)
 }

@@ -1,6 +1,6 @@
 //! Writes values byte for byte as Go 1.24's `MarshalIndent` does, but for numbers: they stay.
 
-use super::{Member, Value, words};
+use super::{Member, Value, runs};
 
 /// What was written; all of it is text.
 pub(super) fn text(out: Vec<u8>) -> String {
@@ -77,17 +77,10 @@ fn line(depth: usize, out: &mut Vec<u8>) {
 }
 
 fn string(text: &str, out: &mut Vec<u8>) {
-    // The line ends of JavaScript begin with this byte, as many others do.
-    const LINE_ENDS: u8 = 0xe2;
-    let marks = |word| {
-        let html = words::equal(word, b'<') | words::equal(word, b'>') | words::equal(word, b'&');
-        let json = words::equal(word, b'"') | words::equal(word, b'\\');
-        words::below(word, b' ') | json | html | words::equal(word, LINE_ENDS)
-    };
     out.push(b'"');
     let mut rest = text;
     loop {
-        let plain = words::copy_until(rest.as_bytes(), out, marks);
+        let plain = runs::copy_until(rest.as_bytes(), out, runs::escaped);
         let mut characters = rest.get(plain..).unwrap_or_default().chars();
         let Some(character) = characters.next() else { break };
         escape(character, out);

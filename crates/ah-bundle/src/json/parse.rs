@@ -1,6 +1,8 @@
 //! A recursive parser of one JSON text, bounded in depth and in the number of values.
 
-use super::{Number, Object, Value, words};
+use std::sync::Arc;
+
+use super::{Number, Object, Value, runs, skim};
 
 /// Deepest nesting of lists and objects.
 pub const DEPTH_MAX: usize = 128;
@@ -23,9 +25,9 @@ pub(crate) type Members = Vec<(String, Value)>;
 /// A place in a text that is being read.
 pub(crate) struct Parser<'a> {
     text: &'a [u8],
-    at: usize,
+    pub(super) at: usize,
     depth: usize,
-    values: usize,
+    pub(super) values: usize,
     /// Members and elements of all that is open, so that each object and list is allocated once, at
     /// its size.
     open_members: Members,
@@ -64,6 +66,25 @@ impl<'a> Parser<'a> {
             Some(b'-' | b'0'..=b'9') => self.number(),
             Some(_) => self.error("no JSON value"),
             None => self.error("the text ends too early"),
+        }
+    }
+
+    /// The next value; an object is only passed over and stays a part of `whole`, the text that is
+    /// read.
+    pub(crate) fn unread(
+        &mut self,
+        whole: &Arc<Vec<u8>>,
+        members: skim::Members,
+    ) -> Result<Value, JsonError> {
+        self.next_byte();
+        match skim::object(self.rest(), members, self.depth, self.values) {
+            Some((length, values)) => {
+                let range = self.at..self.at + length;
+                self.at += length;
+                self.values = values;
+                Ok(Value::Object(Object::unread(Arc::clone(whole), range)))
+            }
+            None => self.value(),
         }
     }
 
@@ -204,9 +225,7 @@ impl<'a> Parser<'a> {
         self.open_string.clear();
         loop {
             let rest = self.rest();
-            self.at += words::copy_until(rest, &mut self.open_string, |word| {
-                words::below(word, b' ') | words::equal(word, b'"') | words::equal(word, b'\\')
-            });
+            self.at += runs::copy_until(rest, &mut self.open_string, runs::escapes);
             match self.rest().first() {
                 Some(b'"') => break,
                 Some(b'\\') => {

@@ -75,6 +75,32 @@ fn depth_and_number_of_values_are_bounded() {
 }
 
 #[test]
+fn limits_hold_for_what_is_only_passed_over() {
+    let nested = |depth: usize| "{\"a\":".repeat(depth) + "0" + &"}".repeat(depth);
+    let skim =
+        |text: &str, depth, values| skim::object(text.as_bytes(), Members::Any, depth, values);
+    assert!(skim(&nested(DEPTH_MAX), 0, 0).is_some());
+    assert!(skim(&nested(DEPTH_MAX + 1), 0, 0).is_none());
+    assert!(skim(&nested(DEPTH_MAX), 1, 0).is_none());
+    assert_eq!(skim("{\"a\":0} ", 0, VALUES_MAX - 2), Some((7, VALUES_MAX)));
+    assert!(skim("{\"a\":0}", 0, VALUES_MAX - 1).is_none());
+    let strings = |text: &str| skim::object(text.as_bytes(), Members::Strings, 0, 0).is_some();
+    assert!(strings("{}") && strings("{\"a\":\"b\", \"c\" : \"\"}"));
+    assert!(!strings("{\"a\":null}") && !strings("{\"a\":\"b\",\"c\":[\"d\"]}"));
+}
+
+#[test]
+fn an_unread_object_is_changed_as_any_other() {
+    let text = std::sync::Arc::new(br#"{"b":1,"a":2,"b":3}"#.to_vec());
+    let value = Parser::new(&text).unread(&text, Members::Any).unwrap();
+    let Value::Object(mut object) = value else { panic!("{value:?}") };
+    assert_eq!(format!("{object:?}"), format!("{:?}", object.clone()));
+    object.insert("c".to_owned(), Value::Null);
+    assert!(!object.is_unread());
+    assert_eq!(Value::from(object).encode(), "{\n  \"a\": 2,\n  \"b\": 3,\n  \"c\": null\n}");
+}
+
+#[test]
 fn paths_read_back() {
     let path = Path::default().key("tool_caps").key("fs.read").index(3).key("a\"]=b").key("");
     assert_eq!(path.to_string(), r#"tool_caps["fs.read"][3]["a\"]=b"][""]"#);
@@ -156,6 +182,39 @@ proptest! {
         } else if !text.contains(['u', 'e', 'E']) {
             prop_assert!(ours.is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn an_object_is_passed_over_if_and_only_if_it_can_be_read(
+        text in "\\{[\\[\\]{}\",:0-9.eE+\\-a-fu\\\\ trulsn\u{1}é]{0,30}",
+        cut in prop::option::of(0..30_usize),
+    ) {
+        let bytes = &text.as_bytes()[..cut.unwrap_or(text.len()).min(text.len())];
+        let mut parser = Parser::new(bytes);
+        let read = parser.value().map(|_| (parser.at, parser.values));
+        prop_assert_eq!(skim::object(bytes, Members::Any, 0, 0), read.ok(), "{}", text);
+    }
+
+    #[test]
+    fn a_part_that_was_passed_over_is_what_the_parser_reads(value in any_value(), at in 0..9_usize) {
+        let mut text = format!("{{\"a\":{}}}", value.encode()).into_bytes();
+        let whole = Value::parse(&text).unwrap();
+        let shared = std::sync::Arc::new(text.clone());
+        let mut parser = Parser::new(&shared);
+        let unread = parser.unread(&shared, Members::Any).unwrap();
+        prop_assert!(unread.as_object().unwrap().is_unread());
+        prop_assert_eq!(&unread, &whole);
+        prop_assert_eq!(unread.encode(), whole.encode());
+        // With a byte that is wrong, or none, both say the same.
+        let place = text.len() * at / 9;
+        text[place] = b"\\\"}]\xff0 ,x"[at];
+        let shared = std::sync::Arc::new(text.clone());
+        let mut parser = Parser::new(&shared);
+        let unread = parser.unread(&shared, Members::Any).and_then(|value| {
+            parser.end()?;
+            Ok(value)
+        });
+        prop_assert_eq!(unread, Value::parse(&text));
     }
 
     #[test]

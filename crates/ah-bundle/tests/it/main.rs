@@ -9,5 +9,6 @@ mod pruned;
 mod refined;
 mod refused;
 mod saved;
+mod spare;
 mod transferred;
 mod worker;

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::num::NonZeroUsize;
 use std::process::{Command, Stdio};
 
-use ah_bundle::{BundleError, Note, Step};
+use ah_bundle::{BundleError, DryRun, Note, Step};
 
 use crate::given::{Given, at, bundle};
 use crate::worker::{self, Task};
@@ -58,36 +59,65 @@ fn refinements_of_many_processes_are_all_kept() {
 
 #[test]
 fn a_writer_killed_at_any_step_leaves_a_head_that_loads() {
-    for (number, step) in Step::ALL.into_iter().enumerate() {
-        let given = Given::nothing();
-        let first = given.dir().save(bundle("one", "first"), at(0)).unwrap().snapshot;
-        let other = given.dir().save(bundle("other", "first"), at(1)).unwrap().snapshot;
-        let task = Task::Save { scope: "one".to_owned(), count: 1 };
-        let mut command = worker::killed_at(given.path(), &task, number);
-        let killed = command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
-        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&killed), Some(9), "{step:?}");
-
-        let loaded = given.dir().load("one").unwrap();
-        assert_eq!(loaded.damage, [], "{step:?}");
-        let is_new = loaded.snapshot.bundle.prev_sha == first.sha;
-        let expects_new = matches!(step, Step::HeadNamed | Step::LatestNamed | Step::Done);
-        assert_eq!(is_new, expects_new, "{step:?}");
-        assert!(is_new || loaded.snapshot == first, "{step:?}");
-        assert_eq!(given.dir().load("other").unwrap().snapshot, other, "{step:?}");
-        let report = given.dir().verify().unwrap();
-        assert!(report.ok, "{step:?}: {report:?}");
-
-        // The next writer is not held up, links to the head and clears up.
-        let next = given.dir().save(bundle("one", "next"), at(2)).unwrap().snapshot;
-        assert_eq!(next.bundle.prev_sha, loaded.snapshot.sha, "{step:?}");
-        assert!(given.names().iter().all(|name| !name.starts_with(".tmp")), "{step:?}");
-        let report = given.dir().verify().unwrap();
-        assert!(report.ok, "{step:?}: {report:?}");
-        // Only a snapshot whose head was never written is nobody's.
-        let orphans =
-            report.notes.iter().filter(|note| matches!(note, Note::Orphan { .. })).count();
-        assert_eq!(orphans, usize::from(step == Step::SnapshotNamed), "{step:?}");
+    // Without a spare, with one, with one that was only half put aside, and with two new pointers.
+    for before in [["one", "other"], ["other", "one"], ["one", "one"]] {
+        for number in 0..Step::ALL.len() {
+            let given = Given::nothing();
+            for scope in ["other", "one"].iter().chain(&before) {
+                given.dir().save(bundle(scope, "first"), at(0)).unwrap();
+            }
+            killed_at(&given, number);
+        }
     }
+}
+
+#[test]
+fn a_writer_killed_at_any_step_after_a_prune_leaves_a_head_that_loads() {
+    for number in 0..Step::ALL.len() {
+        let given = Given::nothing();
+        for scope in ["other", "one", "one", "one"] {
+            given.dir().save(bundle(scope, "first"), at(0)).unwrap();
+        }
+        given.dir().prune(NonZeroUsize::MIN, DryRun::No).unwrap();
+        killed_at(&given, number);
+    }
+}
+
+/// Kills a writer at that step of a save to the scope `one`, and writes on.
+fn killed_at(given: &Given, number: usize) {
+    let step = Step::ALL[number];
+    let first = given.dir().load("one").unwrap().snapshot;
+    let other = given.dir().load("other").unwrap().snapshot;
+    let task = Task::Save { scope: "one".to_owned(), count: 1 };
+    let mut command = worker::killed_at(given.path(), &task, number);
+    let killed = command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&killed), Some(9), "{step:?}");
+
+    let loaded = given.dir().load("one").unwrap();
+    assert_eq!(loaded.damage, [], "{step:?}");
+    let is_new = loaded.snapshot.bundle.prev_sha == first.sha;
+    let named = [Step::HeadNamed, Step::LatestNamed, Step::NamesSynced, Step::Done];
+    assert_eq!(is_new, named.contains(&step), "{step:?}");
+    assert!(is_new || loaded.snapshot == first, "{step:?}");
+    assert_eq!(given.dir().load("other").unwrap().snapshot, other, "{step:?}");
+    let report = given.dir().verify().unwrap();
+    assert!(report.ok, "{step:?}: {report:?}");
+    assert_eq!(report.foreign, Vec::<String>::new(), "{step:?}");
+
+    // The next writers are not held up, link to the head and clear up.
+    let mut parent = loaded.snapshot.sha;
+    for next in 0..4 {
+        let saved = given.dir().save(bundle("one", "next"), at(next)).unwrap().snapshot;
+        assert_eq!(saved.bundle.prev_sha, parent, "{step:?}");
+        parent = saved.sha;
+        assert!(given.names().iter().all(|name| !name.starts_with(".tmp")), "{step:?}");
+        assert_eq!(given.dir().load("other").unwrap().snapshot, other, "{step:?}");
+    }
+    let report = given.dir().verify().unwrap();
+    assert!(report.ok, "{step:?}: {report:?}");
+    // Only a snapshot whose head was never written is nobody's.
+    let orphans = report.notes.iter().filter(|note| matches!(note, Note::Orphan { .. })).count();
+    assert_eq!(orphans, usize::from(step == Step::SnapshotNamed), "{step:?}");
 }
 
 #[test]
@@ -107,10 +137,13 @@ fn a_writer_that_fails_at_any_step_leaves_a_head_that_loads() {
         full_at::<5>,
         full_at::<6>,
         full_at::<7>,
+        full_at::<8>,
     ];
     for full in steps {
         let given = Given::nothing();
-        given.dir().save(bundle("one", "first"), at(0)).unwrap();
+        for first in 0..3 {
+            given.dir().save(bundle("one", "first"), at(first)).unwrap();
+        }
         let failed = given.dir().with_steps(full).save(bundle("one", "second"), at(1));
         let Err(BundleError::File { source, .. }) = failed else { panic!("{failed:?}") };
         assert_eq!(source.kind(), io::ErrorKind::StorageFull);
@@ -139,7 +172,7 @@ fn a_disk_without_space_for_a_snapshot_changes_nothing() {
     assert!(!output.status.success() && said.contains("FileTooLarge"), "{said}");
     assert_eq!(given.dir().load("one").unwrap().snapshot, first);
     let mut after = given.files();
-    after.retain(|name, _| !name.starts_with(".tmp"));
+    after.retain(|name, _| !name.starts_with(".tmp") && !name.starts_with(".spare"));
     assert_eq!(after, before);
     given.dir().save(bundle("one", "second"), at(1)).unwrap();
     assert!(given.names().iter().all(|name| !name.starts_with(".tmp")));

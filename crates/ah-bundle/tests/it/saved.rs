@@ -19,7 +19,7 @@ fn a_save_is_private_linked_and_later_than_its_parent() {
     assert_eq!(second.bundle.created_at, "2027-01-15T08:00:00.005001Z");
     assert_eq!(second.name, format!("state-2027-01-15T080000.005001Z-{}.json", &second.sha[..8]));
     let modes: Vec<u32> = given.files().values().map(|(mode, _)| mode & 0o7777).collect();
-    assert_eq!(modes, [0o700, 0o600, 0o600, 0o600, 0o600, 0o600]);
+    assert_eq!(modes, [0o700, 0o600, 0o600, 0o600, 0o600, 0o600, 0o600, 0o600]);
     assert_eq!(given.dir().load("one").unwrap().snapshot, second);
 }
 
@@ -78,8 +78,10 @@ fn a_bundle_that_could_not_be_read_again_is_not_saved() {
     twice.unknown.insert("Prompts".to_owned(), Value::Null);
     let error = given.dir().save(twice, at(0)).unwrap_err().to_string();
     assert!(error.contains("another spelling"), "{error}");
+    let before = given.files();
     let error = given.dir().with_bytes_max(300).save(bundle("one", "a"), at(0)).unwrap_err();
     assert!(matches!(error, BundleError::Refused(Problem::TooLarge { .. })), "{error}");
+    assert_eq!(given.files(), before);
 }
 
 #[test]
@@ -242,4 +244,27 @@ fn a_link_to_what_is_not_there_is_broken() {
     assert_eq!(broken, [(second.name.as_str(), first.sha.as_str())]);
     let log = given.dir().log("one").unwrap();
     assert_eq!(log.end, ah_bundle::ChainEnd::Missing { sha: first.sha });
+}
+
+#[test]
+fn a_large_parent_that_is_damaged_is_found_before_anything_has_its_name() {
+    let large = "a long prompt ".repeat(20_000);
+    for damage in ["", "short", &large] {
+        let given = Given::nothing();
+        let save = |ms| given.dir().save(bundle("one", &large), at(ms)).unwrap();
+        let snapshots: Vec<_> = (0..3).map(|ms| save(ms).snapshot).collect();
+        assert_eq!(snapshots[2].bundle.prev_sha, snapshots[1].sha);
+        // Its beginning, by which it is known, stays.
+        let head = &snapshots[2].name;
+        let text = given.read(head);
+        given.write(head, format!("{}{damage}", &text[..text.len() / 2]).as_bytes());
+        let saved = save(3);
+        assert_eq!(saved.snapshot.bundle.prev_sha, snapshots[1].sha);
+        let damaged: Vec<&str> = saved.damage.iter().map(|damage| damage.file.as_str()).collect();
+        assert_eq!(damaged, [head]);
+        let loaded = given.dir().load("one").unwrap();
+        assert_eq!((loaded.snapshot, loaded.damage), (saved.snapshot, vec![]));
+        assert!(given.names().iter().all(|name| !name.starts_with(".tmp")));
+        assert_eq!(save(4).damage, []);
+    }
 }

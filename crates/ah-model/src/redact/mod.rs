@@ -8,6 +8,7 @@
 //! faster. Pure: knows no store and no file.
 
 mod assignment;
+mod candidates;
 mod json;
 mod keys;
 mod pem;

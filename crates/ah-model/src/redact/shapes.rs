@@ -7,7 +7,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use regex::{Regex, RegexSet};
 
-use super::{Span, is_masked, mask_at, rules, values};
+use super::{Span, candidates, is_masked, mask_at, rules, values};
 
 pub(super) struct Shape {
     pub(super) name: &'static str,
@@ -133,15 +133,26 @@ pub(super) fn is_kept_prefix(text: &str) -> bool {
 
 pub(super) fn find(text: &str, found: &mut Vec<Span>) {
     let Some(compiled) = COMPILED.as_ref() else { return };
-    // Whether there is anything at all is told in half the time that which of them takes.
-    if !compiled.all.is_match(text) {
-        return;
-    }
-    for at in &compiled.all.matches(text) {
+    for (at, _) in compiled.present(text).iter().enumerate().filter(|(_, present)| **present) {
         let (Some(shape), Some(cell)) = (SHAPES.get(at), compiled.each.get(at)) else { continue };
         if let Some(regex) = cell.get_or_init(|| Regex::new(&pattern(shape)).ok()) {
             find_shape(shape, regex, text, found);
         }
+    }
+}
+
+impl Compiled {
+    /// The shapes that are in a text.
+    fn present(&self, text: &str) -> [bool; SHAPES.len()] {
+        let mut present = [false; SHAPES.len()];
+        candidates::each(text, |part| {
+            // Whether there is anything at all is told in half the time that which of them takes.
+            if self.all.is_match(part) {
+                let matches = self.all.matches(part);
+                present.iter_mut().enumerate().for_each(|(at, is)| *is |= matches.matched(at));
+            }
+        });
+        present
     }
 }
 
@@ -196,6 +207,8 @@ fn find_secret_beside(text: &str, id: std::ops::Range<usize>, found: &mut Vec<Sp
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::{Strategy, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
     use super::*;
 
     #[test]
@@ -204,6 +217,52 @@ mod tests {
         for shape in &SHAPES {
             let regex = Regex::new(&pattern(shape));
             assert!(regex.is_ok(), "{}: {regex:?}", shape.name);
+        }
+    }
+
+    /// The shapes that are found when every pattern looks at all of a text.
+    fn by_patterns(text: &str) -> Vec<&'static str> {
+        let matches = COMPILED.as_ref().unwrap().all.matches(text);
+        matches.iter().map(|at| SHAPES[at].name).collect()
+    }
+
+    fn by_candidates(text: &str) -> Vec<&'static str> {
+        let present = COMPILED.as_ref().unwrap().present(text);
+        SHAPES.iter().zip(present).filter(|(_, is)| *is).map(|(shape, _)| shape.name).collect()
+    }
+
+    /// Texts that every shape takes, the shortest ones among them.
+    fn any_secret() -> impl Strategy<Value = String> {
+        (0..SHAPES.len()).prop_flat_map(|at| {
+            let shape = &SHAPES[at];
+            // Strings are made of patterns that look at nothing around them.
+            let prefixes = shape.prefixes.join("|").replace("\\b", "");
+            let shortest = format!("({prefixes})({})", shape.body.replace(",}", "}"));
+            let any = format!("({prefixes})({})", shape.body);
+            let strategy = |pattern: &str| proptest::string::string_regex(pattern).unwrap();
+            prop_oneof![strategy(&shortest), strategy(&any)]
+        })
+    }
+
+    fn any_text() -> impl Strategy<Value = String> {
+        let glue = "[ \\\\\"'nrt\n:=.,/_é-]{0,3}";
+        let words = "([a-zA-Z0-9+/=%:~._-]{0,20} ?){0,4}|bearer |Basic |curl |(\\PC){0,9}";
+        let piece = prop_oneof![2 => any_secret(), 1 => words];
+        prop::collection::vec((glue, piece), 0..6)
+            .prop_map(|pieces| pieces.into_iter().flat_map(|(glue, piece)| [glue, piece]).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn no_shape_is_missed_where_it_is_not_looked_for(text in any_text()) {
+            prop_assert_eq!(by_candidates(&text), by_patterns(&text), "{}", text);
+        }
+
+        #[test]
+        fn every_shape_is_found_however_short_it_is(secret in any_secret()) {
+            let found = by_patterns(&secret);
+            prop_assert!(!found.is_empty(), "{secret}");
+            prop_assert_eq!(by_candidates(&secret), found, "{}", secret);
         }
     }
 }
