@@ -29,7 +29,7 @@ Usage: cargo xtask COMMAND
                                      append-processes, history, postgres, process;
                                      --json prints one document on stdout
   fuzz [TARGET]... [--cases N]       mutate the inputs of parsers: redact-text, redact-json,
-       [--seed N] [--case N]         cursor, bundle, pointer; --case runs one again
+       [--seed N] [--case N]         cursor, bundle, pointer, frame, mux; --case runs one again
   postgres -- PROGRAM [ARGS]         run PROGRAM beside a private PostgreSQL server
   freeze-migrations                  record the checksums of new migrations
 

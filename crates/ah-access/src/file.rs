@@ -197,7 +197,7 @@ impl Access {
 }
 
 /// A new name is durable once its directory is.
-fn sync_dir(path: &Path) -> Result<(), FileError> {
+pub(crate) fn sync_dir(path: &Path) -> Result<(), FileError> {
     let synced = File::open(path).and_then(|directory| directory.sync_all());
     synced.map_err(|error| FileError::io("sync", path, error))
 }

@@ -16,7 +16,9 @@ mod error;
 mod kind;
 mod report;
 mod request;
+mod word;
 
+pub use ah_model::{Ended, Happened, ReportItem, ReportRefusal, ReportRefusalReason};
 pub use control::{
     Ack, ConnectionConfig, Goodbye, GoodbyeReason, Heartbeat, HeartbeatAck, Held, HeldRun,
     HeldState, Hello, Load, Outbox, Refused, RefusedReason,
@@ -25,9 +27,7 @@ pub use decode::{Decoder, decode_one};
 pub use encode::encode;
 pub use error::FrameError;
 pub use kind::{FrameKind, Lane};
-pub use report::{
-    Ended, Happened, Report, ReportAck, ReportItem, ReportRefusal, ReportRefusalReason,
-};
+pub use report::{Report, ReportAck};
 pub use request::{
     Cancel, Dispatch, Fence, FenceStep, Launch, Pause, PauseMode, Progress, Reply, ReplyCode,
     RequestHead, Resume, Role, Stop,

@@ -5,8 +5,14 @@
 #![warn(missing_docs)]
 
 pub mod ca;
+pub mod executor;
 mod file;
 pub mod frame;
 pub mod identity;
+pub mod keyring;
+pub mod link;
+pub mod moment;
 pub mod peer;
+pub mod point;
+pub mod run;
 pub mod tls;

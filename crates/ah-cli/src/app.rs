@@ -221,6 +221,11 @@ impl App {
         }
     }
 
+    /// The user of the operating system, as far as the environment tells.
+    pub(crate) fn user(&self) -> Option<String> {
+        self.environment.user().map(str::to_owned)
+    }
+
     /// The time now.
     pub(crate) fn now(&self) -> Timestamp {
         SystemClock.now()

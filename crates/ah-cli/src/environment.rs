@@ -98,6 +98,11 @@ impl Environment {
         self.var_os(name)?.to_str()
     }
 
+    /// Who runs the program, by the variables that a login sets.
+    pub(crate) fn user(&self) -> Option<&str> {
+        ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| self.var(name))
+    }
+
     /// A variable's value, which need not be UTF-8; unset and empty are `None`.
     pub(crate) fn var_os(&self, name: &str) -> Option<&OsStr> {
         let value = match self.os {

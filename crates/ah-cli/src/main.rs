@@ -9,6 +9,7 @@ mod detect;
 mod environment;
 mod error;
 mod input;
+mod keeper;
 mod lazy;
 mod output;
 #[cfg(test)]
@@ -19,5 +20,6 @@ mod when;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    app::main()
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    keeper::run(&arguments).unwrap_or_else(app::main)
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use ah_model::{
-    Appended, Callback, ExecutorId, Lease, NewEvent, NewRun, Page, PageRequest, Run, RunClaim,
-    RunEnd, RunFilter, RunId, Session, SessionId, SessionUpdate, Swept,
+    Appended, Callback, ExecutorId, Lease, NewEvent, NewRun, OutboxId, Page, PageRequest, Renewed,
+    Reports, ReportsTaken, Run, RunClaim, RunEnd, RunFilter, RunId, Session, SessionId,
+    SessionUpdate, Swept,
 };
 use ah_store::{Runs, StoreError};
 use async_trait::async_trait;
@@ -28,9 +29,21 @@ struct Restored {
     restored: bool,
 }
 
+#[derive(Deserialize)]
+struct Reported {
+    through: u64,
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Renewed {
+struct Kept {
+    leases: Vec<Lease>,
+    lease_ms: u64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Renewal {
     epoch: u64,
     lease_ms: u64,
 }
@@ -110,8 +123,38 @@ impl Runs for RestStore {
     }
 
     async fn renew_run(&self, lease: Lease, lease_ms: u64) -> Result<Run, StoreError> {
-        let renewed = Renewed { epoch: lease.epoch, lease_ms };
+        let renewed = Renewal { epoch: lease.epoch, lease_ms };
         self.create(Method::POST, &run_target(&lease.run_id, "renew"), &renewed)
+    }
+
+    async fn renew_runs(
+        &self,
+        executor: ExecutorId,
+        leases: Vec<Lease>,
+        lease_ms: u64,
+    ) -> Result<Renewed, StoreError> {
+        let kept = Kept { leases, lease_ms };
+        self.http.send(Method::POST, &executor_target(&executor, "renewals"), &kept)
+    }
+
+    async fn take_reports(&self, reports: Reports) -> Result<ReportsTaken, StoreError> {
+        // What no store takes may be more than a server reads, and then it could not say why.
+        reports.check()?;
+        self.create(Method::POST, &executor_target(&reports.executor_id, "reports"), &reports)
+    }
+
+    async fn reported_through(
+        &self,
+        executor: ExecutorId,
+        outbox: OutboxId,
+    ) -> Result<u64, StoreError> {
+        let target = executor_target(&executor, "reports").pair("outboxId", outbox.to_string());
+        self.http.get(&target).map(|Reported { through }| through)
+    }
+
+    async fn lose_run(&self, lease: Lease) -> Result<Run, StoreError> {
+        let lost = Started { epoch: lease.epoch };
+        self.create(Method::POST, &run_target(&lease.run_id, "lose"), &lost)
     }
 
     async fn start_run(&self, lease: Lease) -> Result<Run, StoreError> {

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ah_model::{
-    AgentFilter, AgentImport, AgentKindRef, AgentUpdate, Beginning, DraftFields, EventQuery,
-    ExecutorId, ExportHeader, FeedCursor, KvEntry, Lease, Lifecycle, NewAgent, NewEvent,
-    NewExecutor, NewMessage, NewRepo, NewRun, NewSession, NewTask, NewToken, Offer, Order, Origin,
-    PageLimit, PageRequest, Party, RawJson, Renewal, RequestKey, Run, RunClaim, RunEnd, RunFilter,
+    AgentFilter, AgentImport, AgentKindRef, AgentUpdate, Beginning, DraftFields, Enrolment,
+    EventQuery, ExecutorChange, ExecutorFilter, ExecutorId, ExecutorStatus, ExportHeader,
+    FeedCursor, Happened, KvEntry, Lease, Lifecycle, NewAgent, NewEvent, NewExecutor, NewMessage,
+    NewRepo, NewRun, NewSession, NewTask, NewToken, Offer, Order, Origin, PageLimit, PageRequest,
+    Party, RawJson, Renewal, ReportItem, Reports, RequestKey, Run, RunClaim, RunEnd, RunFilter,
     RunKind, RunOutcome, RunStatus, RuntimeSpec, Session, SessionFilter, SessionStatus,
     SessionUpdate, StatusChange, TaskFilter, Timestamp, TokenRole, TokenSecret, Vcs,
 };
@@ -153,7 +154,7 @@ fn run() -> Run {
 }
 
 fn claim() -> RunClaim {
-    RunClaim { executor_id: executor_id(), offer: Offer::default(), lease_ms: 1_000 }
+    RunClaim { executor_id: executor_id(), offer: Offer::default(), lease_ms: 1_000, run_id: None }
 }
 
 fn executor_id() -> ExecutorId {
@@ -206,11 +207,60 @@ fn executors() {
     let new = || NewExecutor { id: id(), offer: Offer::default(), details: RawJson::null() };
     sends_value(request!(store.register_executor(new())), &format!("PUT {EXECUTOR}"), &new());
     sends(request!(store.executor(id())), &format!("GET {EXECUTOR}"), "");
-    let list = request!(store.list_executors(PageRequest::default()));
+    let list = request!(store.list_executors(ExecutorFilter::default(), PageRequest::default()));
     sends(list, &format!("GET /executors?{PAGE}"), "");
     sends(request!(store.executor_seen(id())), &format!("POST {EXECUTOR}/seen"), "");
     sends(request!(store.ask_executor_to_go(id())), &format!("POST {EXECUTOR}/removal"), "");
     sends(request!(store.remove_executor(id())), &format!("DELETE {EXECUTOR}"), "");
+}
+
+#[test]
+fn what_executors_are_and_do() {
+    let id = executor_id;
+    let new = || Enrolment {
+        id: id(),
+        identity_provider: "files".to_owned(),
+        identity: RawJson::null(),
+        offer: Offer::default(),
+        details: RawJson::null(),
+        machine: None,
+        capacity: Some(2),
+    };
+    let enrolled = request!(store.enrol_executor(new()));
+    sends_value(enrolled, &format!("PUT {EXECUTOR}/enrolment"), &new());
+    let by = Some("ann".to_owned());
+    let drained = ExecutorChange::to(ExecutorStatus::Draining);
+    let changed = request!(store.change_executor(id(), drained, by));
+    let body = r#"{"change":{"status":"draining"},"by":"ann"}"#;
+    sends(changed, &format!("POST {EXECUTOR}/changes"), body);
+    let noted = request!(store.note_executor(id(), "drift".to_owned(), RawJson::null()));
+    sends(noted, &format!("POST {EXECUTOR}/events"), r#"{"kind":"drift","data":null}"#);
+    let page = PageRequest::default;
+    let all = request!(store.executor_history(None, page()));
+    sends(all, &format!("GET /executor-events?{PAGE}"), "");
+    let one = request!(store.executor_history(Some("e".parse().unwrap()), page()));
+    sends(one, &format!("GET /executor-events?{PAGE}&executorId=e"), "");
+    let lease = Lease { run_id: "r".parse().unwrap(), epoch: 3 };
+    let renewed = request!(store.renew_runs(id(), vec![lease], 1_000));
+    let body = r#"{"leases":[{"runId":"r","epoch":3}],"leaseMs":1000}"#;
+    sends(renewed, &format!("POST {EXECUTOR}/renewals"), body);
+    let reports = || Reports {
+        executor_id: id(),
+        outbox_id: "o".parse().unwrap(),
+        items: vec![ReportItem {
+            seq: 1,
+            run_id: "r".parse().unwrap(),
+            epoch: 3,
+            session_id: "s".parse().unwrap(),
+            dedup_key: "k".to_owned(),
+            at: Timestamp::EPOCH,
+            what: Happened::Started {},
+        }],
+    };
+    let taken = request!(store.take_reports(reports()));
+    sends_value(taken, &format!("POST {EXECUTOR}/reports"), &reports());
+    let through = request!(store.reported_through(id(), "o".parse().unwrap()));
+    sends(through, &format!("GET {EXECUTOR}/reports?outboxId=o"), "");
 }
 
 #[test]

@@ -225,6 +225,30 @@ macro_rules! conformance {
                 bad_executors_are_refused_and_nothing_is_written,
                 racing_registrations_are_counted_each,
             }
+            executor_claim {
+                a_run_is_claimed_by_its_name_past_those_that_wait_longer,
+                a_named_run_that_does_not_wait_or_fit_is_not_claimed,
+                machine_labels_and_tags_of_an_enrolled_executor_meet_demands,
+                rules_decide_whose_runs_an_executor_takes,
+                a_callback_is_carried_for_who_asked_for_the_parents_last_run,
+            }
+            executor_enrol {
+                an_enrolment_is_kept_with_all_it_said,
+                enrolling_again_replaces_what_it_said_and_nothing_the_operator_said,
+                history_tells_of_an_enrolment_only_what_is_new,
+                an_executor_is_changed_part_by_part_and_each_change_is_recorded,
+                a_change_of_nothing_is_no_change,
+                a_disabled_executor_stays_out_until_it_is_enabled,
+                a_revoked_executor_never_comes_again,
+                what_an_executor_holds_is_lost_when_it_is_shut_out,
+                a_draining_executor_keeps_what_it_has_and_gets_nothing_new,
+                executors_are_filtered_by_status_tag_and_label,
+                history_outlives_the_executor_and_names_strangers,
+                history_is_paged_newest_first_each_once,
+                bad_enrolments_changes_and_notes_are_refused_and_nothing_is_written,
+                racing_enrolments_are_counted_each,
+                of_a_disabling_racing_with_claims_nothing_is_left_with_it,
+            }
             export {
                 an_export_imported_again_exports_the_same_bytes,
                 exports_travel_between_stores_unchanged,
@@ -394,6 +418,22 @@ macro_rules! conformance {
                 racing_turns_handle_each_message_once,
                 of_a_late_holder_and_the_next_one_racing_one_is_heard,
                 what_one_holds_is_listed_as_leased,
+            }
+            outbox {
+                many_leases_are_kept_at_once,
+                a_lease_that_is_not_the_executors_is_lost_and_stays_as_it_is,
+                reports_are_applied_in_order_as_if_said_at_once,
+                reports_that_come_again_change_nothing,
+                an_event_whose_key_is_known_is_not_appended_again,
+                a_gap_in_reports_is_refused_and_nothing_is_written,
+                what_an_older_holder_says_is_refused_for_ever_and_recorded,
+                what_is_not_the_reporters_to_say_is_refused_with_its_reason,
+                outboxes_are_kept_apart_and_outlive_their_executor,
+                an_end_that_is_reported_tells_the_parent,
+                reported_events_wake_who_watches,
+                a_full_report_of_several_runs_is_taken,
+                bad_reports_are_refused_and_nothing_is_written,
+                of_racing_reports_each_item_is_applied_once,
             }
             message_turn {
                 a_turn_sends_acknowledges_and_receives_in_one_step,

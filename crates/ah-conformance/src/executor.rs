@@ -2,8 +2,8 @@
 
 use ah_model::limits::{EXECUTOR_JSON_BYTES_MAX, SEEN_EVERY_MS};
 use ah_model::{
-    Cursor, Executor, ExecutorId, LOST, NewExecutor, NewRun, Offer, RawJson, Run, RunStatus,
-    SessionStatus,
+    Cursor, Executor, ExecutorFilter, ExecutorId, ExecutorStatus, LOST, Labels, NewExecutor,
+    NewRun, Offer, RawJson, Run, RunStatus, SessionStatus, TOKEN_PROVIDER,
 };
 use ah_store::{Clock, block_on};
 
@@ -47,6 +47,16 @@ pub async fn an_executor_is_kept_with_all_it_said(h: &mut dyn Harness) {
         id: executor_id(STRANGE),
         offer: full_executor(STRANGE).offer,
         details: full_executor(STRANGE).details,
+        identity_provider: TOKEN_PROVIDER.to_owned(),
+        identity: RawJson::null(),
+        friendly_name: None,
+        owner: None,
+        machine: None,
+        labels: Labels::default(),
+        tags: vec![],
+        authorization: vec![],
+        status: ExecutorStatus::Active,
+        capacity: None,
         generation: 1,
         created_at: at,
         registered_at: at,
@@ -56,7 +66,10 @@ pub async fn an_executor_is_kept_with_all_it_said(h: &mut dyn Harness) {
     assert_eq!(executor, expected);
     h.reopen().await;
     assert_eq!(kept(h, STRANGE).await, expected);
-    assert_eq!(h.store().list_executors(all()).await.unwrap().items, [expected]);
+    assert_eq!(
+        h.store().list_executors(ExecutorFilter::default(), all()).await.unwrap().items,
+        [expected]
+    );
 }
 
 pub async fn registering_again_replaces_and_counts(h: &mut dyn Harness) {
@@ -96,11 +109,12 @@ pub async fn executors_are_paged_by_id_each_once(h: &mut dyn Harness) {
     sorted.sort();
     for size in [1, 3, 8, 50] {
         let store = h.store();
-        let read = paged(size, |page| store.list_executors(page)).await;
+        let read = paged(size, |page| store.list_executors(ExecutorFilter::default(), page)).await;
         let read: Vec<ExecutorId> = read.into_iter().map(|executor| executor.id).collect();
         assert_eq!(read, sorted, "in pages of {size}, by the bytes of the id");
     }
-    let foreign = h.store().list_executors(from_cursor(Cursor::Number(1))).await;
+    let foreign =
+        h.store().list_executors(ExecutorFilter::default(), from_cursor(Cursor::Number(1))).await;
     assert_eq!(refusal(foreign), "invalid cursor");
 }
 
@@ -205,7 +219,7 @@ pub async fn an_unknown_executor_is_not_found_by_any_verb(h: &mut dyn Harness) {
     assert_eq!(refusal(store.executor_seen(id()).await), "not-found executor e1");
     assert_eq!(refusal(store.ask_executor_to_go(id()).await), "not-found executor e1");
     assert_eq!(refusal(store.remove_executor(id()).await), "not-found executor e1");
-    assert_eq!(store.list_executors(all()).await.unwrap().items, []);
+    assert_eq!(store.list_executors(ExecutorFilter::default(), all()).await.unwrap().items, []);
 }
 
 pub async fn who_is_not_registered_may_hold_runs(h: &mut dyn Harness) {

@@ -7,10 +7,10 @@ use std::thread;
 
 use ah_model::{
     Agent, AgentFilter, AgentId, AgentKindRef, AgentType, Beginning, Cursor, DraftFields, Event,
-    EventQuery, FeedCursor, FeedEntry, Labels, Lifecycle, NewAgent, NewEvent, NewRepo, NewSession,
-    NewTask, Order, Origin, Page, PageLimit, PageRequest, RawJson, Renewal, RuntimeSpec,
-    RuntimeType, Session, SessionDetails, SessionFilter, SessionId, SessionStatus, StatusChange,
-    Vcs,
+    EventQuery, ExecutorFilter, FeedCursor, FeedEntry, Labels, Lifecycle, NewAgent, NewEvent,
+    NewRepo, NewSession, NewTask, Order, Origin, Page, PageLimit, PageRequest, RawJson, Renewal,
+    RuntimeSpec, RuntimeType, Session, SessionDetails, SessionFilter, SessionId, SessionStatus,
+    StatusChange, Vcs,
 };
 use ah_store::{Clock, Problem, Store, StoreError};
 
@@ -296,7 +296,11 @@ pub(crate) async fn everything(h: &dyn Harness) -> String {
         parts.push(format!("{:?}", store.callbacks(session.id).await.unwrap()));
     }
     parts.push(format!("{:?}", store.list_runs(<_>::default(), all()).await.unwrap()));
-    parts.push(format!("{:?}", store.list_executors(all()).await.unwrap()));
+    parts.push(format!(
+        "{:?}",
+        store.list_executors(ExecutorFilter::default(), all()).await.unwrap()
+    ));
+    parts.push(format!("{:?}", store.executor_history(None, all()).await.unwrap()));
     for token in store.list_tokens(all()).await.unwrap().items {
         let credentials = store.credentials(token.id).await.unwrap();
         parts.push(format!("{:?} {}", credentials.token, credentials.hash));

@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use ah_model::{
-    Callback, Demands, ExecutionMode, ExecutorId, Lease, NewExecutor, NewRun, Offer, RawJson, Run,
-    RunClaim, RunEnd, RunId, RunKind, RunOutcome, Session, Swept,
+    Callback, Demands, Enrolment, ExecutionMode, ExecutorId, Lease, NewExecutor, NewRun, Offer,
+    RawJson, Run, RunClaim, RunEnd, RunId, RunKind, RunOutcome, Session, Swept,
 };
 use ah_store::StoreError;
 
@@ -24,6 +24,18 @@ pub(crate) fn executor_id(text: &str) -> ExecutorId {
 
 pub(crate) fn new_executor(id: &str) -> NewExecutor {
     NewExecutor { id: executor_id(id), offer: Offer::default(), details: RawJson::null() }
+}
+
+pub(crate) fn enrolment(id: &str) -> Enrolment {
+    Enrolment {
+        id: executor_id(id),
+        identity_provider: "files".to_owned(),
+        identity: RawJson::null(),
+        offer: Offer::default(),
+        details: RawJson::null(),
+        machine: None,
+        capacity: None,
+    }
 }
 
 /// A run that begins `session`, which is there already.
@@ -55,7 +67,12 @@ pub(crate) fn child_run(child: &str, parent: &str) -> NewRun {
 }
 
 pub(crate) fn claim_of(executor: &str) -> RunClaim {
-    RunClaim { executor_id: executor_id(executor), offer: Offer::default(), lease_ms: LEASE_MS }
+    RunClaim {
+        executor_id: executor_id(executor),
+        offer: Offer::default(),
+        lease_ms: LEASE_MS,
+        run_id: None,
+    }
 }
 
 pub(crate) fn on_host(host: &str) -> Demands {

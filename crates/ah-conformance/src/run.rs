@@ -4,8 +4,8 @@ use std::slice::from_ref;
 
 use ah_model::limits::{PAGE_BYTES_MAX, PROMPT_BYTES_MAX, RUN_TIMEOUT_MS_MAX, TAGS_MAX};
 use ah_model::{
-    Cursor, Demands, ExecutionMode, NewRun, NewSession, PageRequest, Run, RunFilter, RunKind,
-    RunStatus, SessionStatus, SessionUpdate,
+    Cursor, Demands, ExecutionMode, Labels, NewRun, NewSession, PageRequest, Run, RunFilter,
+    RunKind, RunStatus, SessionStatus, SessionUpdate,
 };
 use ah_store::{Clock, block_on};
 
@@ -34,11 +34,19 @@ fn full_run(session: &str) -> NewRun {
             executor_profile: text("profile"),
             executor_type: text("type"),
             tags: vec!["z".to_owned(), "a ☃".to_owned(), "z".to_owned()],
+            executor_id: Some("spiffe://a/b".parse().unwrap()),
+            labels: Labels::from_pairs(&["region=eu ☃".to_owned()]).unwrap(),
+            agent: text("agent"),
+            os: text("os"),
+            architecture: text("architecture"),
+            cpu_cores: Some(u32::MAX),
+            memory_bytes: Some(u64::MAX),
         },
         execution_mode: ExecutionMode::AsyncPoll,
         parent_session_id: Some(id("parent")),
         timeout_ms: Some(RUN_TIMEOUT_MS_MAX),
         requeue: true,
+        requested_by: Some("ann ☃".to_owned()),
     }
 }
 
@@ -60,6 +68,7 @@ pub async fn a_run_is_queued_as_pending_and_keeps_what_it_was_given(h: &mut dyn 
         timeout_ms: given.timeout_ms,
         take_by: Some(h.clock().now().plus_ms(RUN_TIMEOUT_MS_MAX)),
         requeue: true,
+        requested_by: given.requested_by,
         executor_id: None,
         lease_epoch: 0,
         lease_expires_at: None,

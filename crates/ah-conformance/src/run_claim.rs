@@ -71,6 +71,7 @@ fn matches() -> Vec<(Demands, Offer, bool)> {
         executor_profile: text("p"),
         executor_type: text("t"),
         tags: tags(&["eu ☃"]),
+        ..Demands::default()
     };
     vec![
         (nothing.clone(), Offer::default(), true),

@@ -11,14 +11,14 @@ mod perform;
 
 use ah_model::limits::REQUEST_KEY_MS;
 use ah_model::{
-    AgentFilter, ApprovalFilter, EventQuery, MessageFilter, Order, PageLimit, QuestionFilter,
-    RunFilter, SessionFilter, TaskFilter, Timestamp,
+    AgentFilter, ApprovalFilter, EventQuery, ExecutorFilter, MessageFilter, Order, PageLimit,
+    QuestionFilter, RunFilter, SessionFilter, TaskFilter, Timestamp,
 };
 use ah_store::{Agents, Clock, Sessions, Store};
 
 use self::choose::{Chooser, JUMPS_MS, KeptHive, Mix};
 use self::happenings::{Changes, Feeds};
-use self::operation::{HiveOperation, Operation, RunOperation, Start};
+use self::operation::{ExecutorOperation, HiveOperation, Operation, RunOperation, Start};
 use self::pairs::{Names, Pairs};
 use crate::given::all;
 use crate::harness::oracle;
@@ -195,7 +195,8 @@ async fn everything(model: &ModelStore) -> Vec<Operation> {
         Operation::ListWorkspaces(start()),
         Operation::ListDrafts(start()),
         Operation::Runs(RunOperation::List(RunFilter::default(), start())),
-        Operation::Runs(RunOperation::ListExecutors(start())),
+        Operation::Executors(ExecutorOperation::List(ExecutorFilter::default(), start())),
+        Operation::Executors(ExecutorOperation::History(None, start())),
         Operation::Runs(RunOperation::ListTokens(start())),
         Operation::Hive(HiveOperation::ListApprovals(ApprovalFilter::default(), start())),
         Operation::Hive(HiveOperation::ListReceipts(start())),

@@ -34,6 +34,7 @@ mod record;
 pub mod redact;
 mod repair;
 mod repo;
+mod report;
 mod request_key;
 mod retention;
 mod run;
@@ -71,7 +72,11 @@ pub use descriptor::{
 };
 pub use draft::{Draft, DraftFields};
 pub use event::{Appended, Event, EventQuery, NewEvent, Order};
-pub use executor::{Demands, Executor, ExecutorId, NewExecutor, Offer};
+pub use executor::{
+    ChangeRefused, Demands, EVERYBODY, Enrolment, Executor, ExecutorChange, ExecutorEvent,
+    ExecutorFilter, ExecutorId, ExecutorRecord, ExecutorRule, ExecutorStatus, ExecutorVerb, Gpu,
+    Machine, NewExecutor, Offer, TOKEN_PROVIDER, Taker, WhyNot, allows, may_take,
+};
 pub use export::{
     EXPORT_FORMAT, EXPORT_VERSION, ExportDigest, ExportError, ExportFooter, ExportHeader,
     ExportLine, ExportedEvent, parse_export_line,
@@ -100,11 +105,15 @@ pub use question::{
 pub use record::{JsonText, Record, ToolCall};
 pub use repair::repairs;
 pub use repo::{NewRepo, Repo, Vcs};
+pub use report::{
+    Ended, Happened, RefusedCounts, ReportItem, ReportRefusal, ReportRefusalReason, Reports,
+    ReportsTaken,
+};
 pub use request_key::RequestKey;
 pub use retention::{Amount, Receipt, ReceiptKind, Reclaimed, RemovalStep, RetentionRules, Tally};
 pub use run::{
-    Due, ExecutionMode, LOST, Lease, NewRun, Run, RunClaim, RunEnd, RunFilter, RunKind, RunOutcome,
-    RunStatus, Swept, check_lease_ms,
+    Due, ExecutionMode, LOST, Lease, NewRun, Renewed, Run, RunClaim, RunEnd, RunFilter, RunKind,
+    RunOutcome, RunStatus, Swept, check_lease_ms, check_renewal,
 };
 pub use runtime::{Runtime, RuntimeSpec, RuntimeType};
 pub use session::{

@@ -62,10 +62,18 @@ pub const EXECUTOR_ID_BYTES_MAX: usize = 512;
 pub const EXECUTOR_JSON_BYTES_MAX: usize = 1024 * 1024;
 /// Most tags of an executor or of a run's demands.
 pub const TAGS_MAX: usize = 64;
+/// Most graphics processors, runtimes or agents that a machine names.
+pub const MACHINE_LIST_MAX: usize = 256;
+/// Most rules about who may do what with an executor.
+pub const EXECUTOR_RULES_MAX: usize = 256;
 /// Shortest lease of a run.
 pub const LEASE_MS_MIN: u64 = 1_000;
-/// Longest lease of a run.
-pub const LEASE_MS_MAX: u64 = 60 * 60 * 1_000;
+/// Longest lease of a run: 7 days, for an executor that may be cut off for hours.
+pub const LEASE_MS_MAX: u64 = 7 * 24 * 60 * 60 * 1_000;
+/// Most leases that are kept in one step, which is also the most runs that one executor holds.
+pub const RENEW_RUNS_MAX: usize = 1_024;
+/// Most items of one report.
+pub const REPORT_ITEMS_MAX: usize = 1_024;
 /// How often a run is taken and lost before it fails for good.
 pub const RUN_CLAIMS_MAX: u64 = 20;
 /// Longest time that a run may wait to be taken: 30 days.

@@ -5,8 +5,9 @@
 use std::str::FromStr;
 
 use crate::{
-    AgentFilter, ApprovalFilter, Awaited, Cursor, EventQuery, Invalid, Labels, MessageFilter,
-    Order, PageLimit, PageRequest, QuestionFilter, RunFilter, SessionFilter, TaskFilter,
+    AgentFilter, ApprovalFilter, Awaited, Cursor, EventQuery, ExecutorFilter, Invalid, Labels,
+    MessageFilter, Order, PageLimit, PageRequest, QuestionFilter, RunFilter, SessionFilter,
+    TaskFilter,
 };
 
 /// The parts of a query, in order.
@@ -140,6 +141,26 @@ impl Query for TaskFilter {
     fn from_query(pairs: &[(String, String)]) -> Result<Self, Invalid> {
         let (batch_id, session_id) = (parsed(pairs, "batchId")?, parsed(pairs, "sessionId")?);
         Ok(Self { batch_id, session_id })
+    }
+}
+
+impl Query for ExecutorFilter {
+    fn to_query(&self) -> QueryPairs {
+        let mut pairs = Vec::new();
+        self.statuses.iter().for_each(|status| push(&mut pairs, "status", status));
+        self.tags.iter().for_each(|tag| push(&mut pairs, "tag", tag));
+        for (key, value) in &self.labels.0 {
+            push(&mut pairs, "label", format!("{key}={value}"));
+        }
+        pairs
+    }
+
+    fn from_query(pairs: &[(String, String)]) -> Result<Self, Invalid> {
+        Ok(Self {
+            statuses: all(pairs, "status").map(str::parse).collect::<Result<_, _>>()?,
+            tags: all(pairs, "tag").map(str::to_owned).collect(),
+            labels: Labels::of_filter(all(pairs, "label"))?,
+        })
     }
 }
 

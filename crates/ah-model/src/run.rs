@@ -9,13 +9,13 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{
-    LEASE_MS_MAX, LEASE_MS_MIN, PROMPT_BYTES_MAX, RUN_CLAIMS_MAX, RUN_RESULT_BYTES_MAX,
-    RUN_TIMEOUT_MS_MAX, SHORT_TEXT_BYTES_MAX,
+    LABEL_BYTES_MAX, LEASE_MS_MAX, LEASE_MS_MIN, PROMPT_BYTES_MAX, RENEW_RUNS_MAX, RUN_CLAIMS_MAX,
+    RUN_RESULT_BYTES_MAX, RUN_TIMEOUT_MS_MAX, SHORT_TEXT_BYTES_MAX,
 };
-use crate::text::check_optional;
+use crate::text::{check_filled, check_optional};
 use crate::{
-    Demands, ExecutorId, Exit, Invalid, NewSession, Offer, RawJson, RunId, Session, SessionId,
-    SessionStatus, Timestamp,
+    Demands, Executor, ExecutorId, Exit, Invalid, NewSession, Offer, RawJson, RunId, Session,
+    SessionId, SessionStatus, Taker, Timestamp,
 };
 
 /// Whether the session begins or goes on.
@@ -193,6 +193,13 @@ pub struct NewRun {
     /// Whether it is queued again, rather than failed, when its holder is lost at work.
     #[serde(default)]
     pub requeue: bool,
+    /// Who asks for it; executors may have rules about that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1, max = LABEL_BYTES_MAX), pattern(r"\S"))
+    )]
+    pub requested_by: Option<String>,
 }
 
 impl NewRun {
@@ -209,6 +216,7 @@ impl NewRun {
             parent_session_id: None,
             timeout_ms: None,
             requeue: false,
+            requested_by: None,
         }
     }
 
@@ -222,6 +230,9 @@ impl NewRun {
         if let Some(ms) = self.timeout_ms.filter(|ms| !(1..=RUN_TIMEOUT_MS_MAX).contains(ms)) {
             let reason = format!("{ms}, 1 to {RUN_TIMEOUT_MS_MAX} are allowed");
             return Err(Invalid::new("timeoutMs", reason));
+        }
+        if let Some(user) = &self.requested_by {
+            check_filled("requestedBy", user, LABEL_BYTES_MAX)?;
         }
         let Some(session) = &self.session else { return Ok(()) };
         if session.id.as_ref() != Some(&self.session_id) {
@@ -261,6 +272,8 @@ pub struct Run {
     pub take_by: Option<Timestamp>,
     /// Whether it is queued again when its holder is lost at work.
     pub requeue: bool,
+    /// Who asked for it.
+    pub requested_by: Option<String>,
     /// Who holds it, or held it last.
     pub executor_id: Option<ExecutorId>,
     /// Rises with every claim; a holder with an older one is refused.
@@ -312,6 +325,9 @@ pub struct RunClaim {
     /// How long before it must renew.
     #[cfg_attr(feature = "schema", schemars(range(min = LEASE_MS_MIN, max = LEASE_MS_MAX)))]
     pub lease_ms: u64,
+    /// Only this run; the one that waits longest when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
 }
 
 impl RunClaim {
@@ -320,6 +336,31 @@ impl RunClaim {
         self.offer.check()?;
         check_lease_ms(self.lease_ms)
     }
+
+    /// Who takes the run, when `executor` is what is kept of it.
+    pub fn taker<'a>(&'a self, executor: Option<&'a Executor>) -> Taker<'a> {
+        Taker { id: &self.executor_id, offer: &self.offer, executor }
+    }
+}
+
+/// What became of leases that were to be kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Renewed {
+    /// Those that are not the executor's any more: it must end them and report nothing more.
+    pub lost: Vec<Lease>,
+    /// Those that are kept, and whose run somebody wants stopped.
+    pub stop: Vec<Lease>,
+}
+
+/// Refuses too many leases at once, and a time that is too short or too long.
+pub fn check_renewal(leases: &[Lease], lease_ms: u64) -> Result<(), Invalid> {
+    if leases.len() > RENEW_RUNS_MAX {
+        let reason = format!("{} of them, at most {RENEW_RUNS_MAX} are allowed", leases.len());
+        return Err(Invalid::new("leases", reason));
+    }
+    check_lease_ms(lease_ms)
 }
 
 /// Refuses a lease that is too short or too long.
@@ -453,6 +494,7 @@ impl Run {
             timeout_ms: new.timeout_ms,
             take_by: new.timeout_ms.map(|ms| now.plus_ms(ms)),
             requeue: new.requeue,
+            requested_by: new.requested_by,
             executor_id: None,
             lease_epoch: 0,
             lease_expires_at: None,
@@ -497,6 +539,21 @@ impl Run {
         self.check_held(lease)?;
         self.lease_expires_at = Some(now.plus_ms(lease_ms));
         Ok(())
+    }
+
+    /// Keeps a lease of `executor`: whether a stop is wanted, or `None` if it is not its own.
+    pub fn renew_for(
+        &mut self,
+        executor: &ExecutorId,
+        lease: &Lease,
+        lease_ms: u64,
+        now: Timestamp,
+    ) -> Option<bool> {
+        if self.executor_id.as_ref() != Some(executor) {
+            return None;
+        }
+        self.renew(lease, lease_ms, now).ok()?;
+        Some(self.status == RunStatus::Stopping)
     }
 
     /// Notes that the holder began; saying it twice is no change. One that was asked to stop

@@ -10,7 +10,8 @@ use crate::limits::{
 };
 use crate::{
     AgentId, AgentType, ApprovalId, BatchId, Cursor, DraftId, ExecutorId, FeedCursor, MessageId,
-    Party, QuestionId, RawJson, ReceiptId, RunId, SessionId, Timestamp, TokenHash, TokenId,
+    OutboxId, Party, QuestionId, RawJson, ReceiptId, RunId, SessionId, Timestamp, TokenHash,
+    TokenId,
 };
 
 macro_rules! text_schema {
@@ -39,8 +40,8 @@ macro_rules! id_schema {
 }
 
 id_schema!(
-    AgentId, ApprovalId, BatchId, DraftId, MessageId, QuestionId, ReceiptId, RunId, SessionId,
-    TokenId
+    AgentId, ApprovalId, BatchId, DraftId, MessageId, OutboxId, QuestionId, ReceiptId, RunId,
+    SessionId, TokenId
 );
 
 text_schema!(Party, "`operator`, or the name of an agent", {

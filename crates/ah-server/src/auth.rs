@@ -48,6 +48,24 @@ impl Caller {
             Self::Token(_) | Self::Open => None,
         }
     }
+
+    /// Who does what is asked. Where nobody is asked for a token, and for an admin, it is who the
+    /// request says; others are who their token is for.
+    pub(crate) fn user(&self, said: Option<String>) -> Option<String> {
+        let Self::Token(verified) = self else {
+            return said;
+        };
+        let token = &verified.token;
+        let named = |name: &Option<String>| name.clone().filter(|name| !name.trim().is_empty());
+        let own = || {
+            let name = named(&token.agent).or_else(|| named(&token.name));
+            name.unwrap_or_else(|| token.id.to_string())
+        };
+        match token.role {
+            TokenRole::Admin => Some(said.unwrap_or_else(own)),
+            _ => Some(own()),
+        }
+    }
 }
 
 /// Handlers that need it take it as an argument; every route has found it out already.

@@ -1,6 +1,6 @@
 //! Executors that wait for a run, and how they learn of one.
 //!
-//! A run that is queued wakes one waiter whose offer meets its demands: the one that waits longest.
+//! A run that is queued wakes one waiter that may take it: the one that waits longest.
 //! Who is woken tries to claim; who gets another run, leaves or fails hands the chance on. So a run
 //! is tried for at once, and a thousand waiters do not all ask the store for it.
 //!
@@ -15,11 +15,11 @@ mod claim;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ah_model::{Demands, ExecutorId, Offer, Run, RunClaim, RunId, RunStatus};
+use ah_model::{Demands, Executor, ExecutorId, Run, RunClaim, RunId, RunStatus};
 use tokio::sync::Notify;
 
 pub(crate) use announce::Announcer;
-pub(crate) use claim::{Claimed, claim_within};
+pub(crate) use claim::{Claimed, claim_within, enter};
 
 /// Those who wait.
 #[derive(Default)]
@@ -35,8 +35,9 @@ struct Waiting {
 }
 
 struct Waiter {
-    executor: ExecutorId,
-    offer: Offer,
+    claim: RunClaim,
+    /// What is kept of the executor. Who changes that ends the wait.
+    executor: Option<Box<Executor>>,
     /// What it has to try next. One is enough: a try sees every run that was queued before it.
     due: Option<Due>,
     /// Whether something else waits for the executor.
@@ -48,7 +49,7 @@ struct Waiter {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Due {
     /// This run is queued.
-    Run(Chance),
+    Run(Box<Chance>),
     /// Some run may be.
     Any,
 }
@@ -58,6 +59,15 @@ enum Due {
 struct Chance {
     run: RunId,
     demands: Demands,
+    requested_by: Option<String>,
+}
+
+impl Waiter {
+    fn may_take(&self, chance: &Chance) -> bool {
+        let taker = self.claim.taker(self.executor.as_deref());
+        self.claim.run_id.as_ref().is_none_or(|run| *run == chance.run)
+            && taker.may_take(&chance.demands, chance.requested_by.as_deref()).is_ok()
+    }
 }
 
 impl Claims {
@@ -68,8 +78,8 @@ impl Claims {
         let number = waiting.arrived;
         waiting.arrived += 1;
         let waiter = Waiter {
-            executor: claim.executor_id.clone(),
-            offer: claim.offer.clone(),
+            claim: claim.clone(),
+            executor: None,
             due: None,
             told: false,
             wake: Arc::clone(&wake),
@@ -82,14 +92,18 @@ impl Claims {
     /// Wakes one who may take `run`, if it is to be taken.
     pub(crate) fn queued(&self, run: &Run) {
         if run.status == RunStatus::Pending {
-            self.offer(Chance { run: run.id.clone(), demands: run.demands.clone() });
+            self.offer(Chance {
+                run: run.id.clone(),
+                demands: run.demands.clone(),
+                requested_by: run.requested_by.clone(),
+            });
         }
     }
 
     /// Ends the wait of that executor: it is asked for something other than a run.
     pub(crate) fn tell(&self, executor: &ExecutorId) {
         let mut waiting = self.lock();
-        for waiter in waiting.waiters.values_mut().filter(|w| w.executor == *executor) {
+        for waiter in waiting.waiters.values_mut().filter(|w| w.claim.executor_id == *executor) {
             waiter.told = true;
             waiter.wake.notify_one();
         }
@@ -112,16 +126,16 @@ impl Claims {
     fn offer(&self, chance: Chance) {
         let mut waiting = self.lock();
         let mut waiters = waiting.waiters.values_mut();
-        let free = |w: &&mut Waiter| w.due.is_none() && w.offer.meets(&chance.demands);
+        let free = |w: &&mut Waiter| w.due.is_none() && w.may_take(&chance);
         if let Some(waiter) = waiters.find(free) {
-            waiter.due = Some(Due::Run(chance));
+            waiter.due = Some(Due::Run(Box::new(chance)));
             waiter.wake.notify_one();
         }
     }
 
     fn hand_on(&self, due: Due) {
         match due {
-            Due::Run(chance) => self.offer(chance),
+            Due::Run(chance) => self.offer(*chance),
             // Everybody has looked, or will.
             Due::Any => {}
         }
@@ -140,6 +154,13 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Says what is kept of the executor. Runs that were queued before are seen by the next try.
+    pub(crate) fn know(&self, executor: Option<Executor>) {
+        if let Some(waiter) = self.claims.lock().waiters.get_mut(&self.number) {
+            waiter.executor = executor.map(Box::new);
+        }
+    }
+
     /// Waits until there is a reason to look again. `Err` if the executor is asked for something
     /// else.
     pub(crate) async fn woken(&self) -> Result<Try, Told> {

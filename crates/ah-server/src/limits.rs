@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use ah_model::limits::{APPEND_BYTES_MAX, PROMPT_BYTES_MAX, RUN_RESULT_BYTES_MAX};
+use ah_model::limits::{
+    APPEND_BYTES_MAX, EVENT_DATA_BYTES_MAX, PROMPT_BYTES_MAX, RUN_RESULT_BYTES_MAX,
+};
 
 const MIB: usize = 1024 * 1024;
 
@@ -15,6 +17,8 @@ pub(crate) const BODY_BYTES_MAX: usize = 16 * MIB;
 pub(crate) const PROMPT_BODY_BYTES_MAX: usize = ESCAPED * PROMPT_BYTES_MAX + 4 * MIB;
 /// Largest body that holds events, or all of a session or an agent.
 pub(crate) const EVENTS_BODY_BYTES_MAX: usize = ESCAPED * APPEND_BYTES_MAX;
+/// Largest body that holds the reports of an outbox.
+pub(crate) const REPORTS_BODY_BYTES_MAX: usize = ESCAPED * EVENT_DATA_BYTES_MAX + 4 * MIB;
 /// Largest body that holds a run: what it was told, its result and its error.
 pub(crate) const RUN_BODY_BYTES_MAX: usize = PROMPT_BODY_BYTES_MAX + 2 * RUN_RESULT_BYTES_MAX;
 /// Most bytes of all bodies that are held at once; one more is told to come later.

@@ -11,6 +11,7 @@ mod hive;
 mod kv;
 mod log;
 mod message;
+mod outbox;
 mod question;
 mod repo;
 mod retention;
@@ -115,6 +116,7 @@ fn api() -> Routes {
         .merge(hive::routes())
         .merge(kv::routes())
         .merge(log::routes())
+        .merge(outbox::routes())
         .merge(message::routes())
         .merge(question::routes())
         .merge(repo::routes())

@@ -126,6 +126,8 @@ TABLE executors
   generation bigint NOT NULL
   seen_at timestamp with time zone
   removal_requested_at timestamp with time zone
+  status text NOT NULL
+  capacity bigint
 TABLE kv
   scope text NOT NULL
   k text NOT NULL
@@ -150,6 +152,11 @@ TABLE messages
   acked_at timestamp with time zone
   dead_at timestamp with time zone
   note text
+TABLE outboxes
+  executor_id text NOT NULL
+  outbox_id text NOT NULL
+  through bigint NOT NULL
+  updated_at timestamp with time zone NOT NULL
 TABLE questions
   number bigint NOT NULL
   id text NOT NULL
@@ -209,6 +216,7 @@ TABLE runs
   take_by timestamp with time zone
   requeue boolean NOT NULL
   stop_told_at timestamp with time zone
+  requested_by text
 TABLE runtimes
   id bigint NOT NULL
   type text NOT NULL
@@ -321,10 +329,10 @@ CREATE UNIQUE INDEX events_dedup_key ON events USING btree (session_id, dedup_ke
 CREATE UNIQUE INDEX events_pkey ON events USING btree (id)
 CREATE UNIQUE INDEX events_session_seq ON events USING btree (session_id, seq)
 CREATE UNIQUE INDEX executor_capabilities_pkey ON executor_capabilities USING btree (executor_id)
+CREATE INDEX executor_history_executor ON executor_history USING btree (executor_id, id)
 CREATE UNIQUE INDEX executor_history_pkey ON executor_history USING btree (id)
 CREATE UNIQUE INDEX executor_metadata_pkey ON executor_metadata USING btree (executor_id)
 CREATE UNIQUE INDEX executors_pkey ON executors USING btree (executor_id)
-CREATE INDEX idx_executor_history_executor_ts ON executor_history USING btree (executor_id, event_timestamp)
 CREATE UNIQUE INDEX kv_pkey ON kv USING btree (scope, k)
 CREATE INDEX messages_acked ON messages USING btree (acked_at) WHERE (acked_at IS NOT NULL)
 CREATE INDEX messages_dead ON messages USING btree (number) WHERE (status = 'dead'::text)
@@ -335,6 +343,7 @@ CREATE INDEX messages_open ON messages USING btree (lower(recipient), number) WH
 CREATE UNIQUE INDEX messages_pkey ON messages USING btree (number)
 CREATE INDEX messages_replies ON messages USING btree (in_reply_to) WHERE (in_reply_to IS NOT NULL)
 CREATE INDEX messages_to ON messages USING btree (lower(recipient), number)
+CREATE UNIQUE INDEX outboxes_pkey ON outboxes USING btree (executor_id, outbox_id)
 CREATE INDEX questions_asker ON questions USING btree (lower(asker), number)
 CREATE INDEX questions_deadlines ON questions USING btree (deadline_at) WHERE ((status = 'open'::text) AND (deadline_at IS NOT NULL))
 CREATE UNIQUE INDEX questions_id_key ON questions USING btree (id)

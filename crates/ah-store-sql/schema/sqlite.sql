@@ -133,15 +133,15 @@ CREATE TABLE executor_capabilities (
   updated_at          TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
 );
 
-CREATE TABLE executor_history (
-  id                  INTEGER PRIMARY KEY AUTOINCREMENT,
-  executor_id         TEXT NOT NULL REFERENCES executors(executor_id) ON DELETE CASCADE,
-  event_type          TEXT NOT NULL,              -- enrolled|re_enrolled|revoked|disabled|etc.
-  event_data          TEXT,                       -- JSON: details about the event
-  event_timestamp     TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
+CREATE TABLE "executor_history" (
+  id              INTEGER PRIMARY KEY AUTOINCREMENT,
+  executor_id     TEXT NOT NULL,
+  event_type      TEXT NOT NULL,              -- enrolled|re_enrolled|changed|revoked|disabled|etc.
+  event_data      TEXT,                       -- JSON: details about the event
+  event_timestamp TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
 );
 
-CREATE INDEX idx_executor_history_executor_ts ON executor_history(executor_id, event_timestamp);
+CREATE INDEX executor_history_executor ON executor_history(executor_id, id);
 
 CREATE TABLE executor_metadata (
   executor_id         TEXT PRIMARY KEY REFERENCES executors(executor_id) ON DELETE CASCADE,
@@ -163,7 +163,7 @@ CREATE TABLE executors (
   owner_user          TEXT,                       -- Who enrolled this executor
   created_at          TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
   updated_at          TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
-, offer TEXT, details TEXT, generation INTEGER NOT NULL DEFAULT 0, seen_at TEXT, removal_requested_at TEXT);
+, offer TEXT, details TEXT, generation INTEGER NOT NULL DEFAULT 0, seen_at TEXT, removal_requested_at TEXT, status TEXT NOT NULL DEFAULT 'active', capacity INTEGER);
 
 CREATE TABLE kv (
   scope        TEXT NOT NULL,                  -- user|repo|repo-user|system|...
@@ -222,6 +222,14 @@ CREATE INDEX messages_open ON messages(lower(recipient), number)
   WHERE acked_at IS NULL AND dead_at IS NULL;
 
 CREATE INDEX messages_replies ON messages(in_reply_to) WHERE in_reply_to IS NOT NULL;
+
+CREATE TABLE outboxes (
+  executor_id TEXT NOT NULL,
+  outbox_id   TEXT NOT NULL,
+  through     INTEGER NOT NULL,
+  updated_at  TEXT NOT NULL,
+  PRIMARY KEY (executor_id, outbox_id)
+) WITHOUT ROWID;
 
 CREATE TABLE questions (
   number      INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -298,7 +306,7 @@ CREATE TABLE runs (
   claimed_at        TEXT,
   started_at        TEXT,
   ended_at          TEXT
-, number INTEGER NOT NULL DEFAULT 0, parent_session_id TEXT REFERENCES sessions(id) ON DELETE SET NULL, timeout_ms INTEGER, take_by TEXT, requeue INTEGER NOT NULL DEFAULT 0, stop_told_at TEXT);
+, number INTEGER NOT NULL DEFAULT 0, parent_session_id TEXT REFERENCES sessions(id) ON DELETE SET NULL, timeout_ms INTEGER, take_by TEXT, requeue INTEGER NOT NULL DEFAULT 0, stop_told_at TEXT, requested_by TEXT);
 
 CREATE UNIQUE INDEX runs_by_number ON runs(number);
 

@@ -90,6 +90,18 @@ const RULES: &[Rule] = &[
               (r.id IS NULL OR r.session_id <> c.parent_session_id)",
     },
     Rule {
+        text: "an executor has a status of the state machine",
+        sql: "SELECT 'executor ' || executor_id || ': status ' || status FROM executors \
+              WHERE status NOT IN ('active', 'draining', 'disabled', 'revoked')",
+    },
+    Rule {
+        text: "an executor that may not connect holds no run",
+        sql: "SELECT 'run ' || r.id || ': held by ' || e.executor_id || ', which is ' || e.status \
+              FROM runs r JOIN executors e ON e.executor_id = r.executor_id \
+              WHERE r.status IN ('claimed', 'running', 'stopping') \
+              AND e.status IN ('disabled', 'revoked')",
+    },
+    Rule {
         text: "a token has a known role",
         sql: "SELECT 'token ' || id || ': role ' || role FROM tokens \
               WHERE role NOT IN ('admin', 'operator', 'viewer', 'executor', 'agent')",

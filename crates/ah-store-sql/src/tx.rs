@@ -48,6 +48,14 @@ impl Dialect {
         }
     }
 
+    /// Ends a SELECT whose row must stay as it is until the transaction ends; others may read it so.
+    pub(crate) fn for_sharing(self) -> &'static str {
+        match self {
+            Self::Sqlite => "",
+            Self::Postgres => " FOR SHARE",
+        }
+    }
+
     /// Ends a SELECT that passes by what another transaction is about to change.
     pub(crate) fn unless_taken(self) -> &'static str {
         match self {

@@ -1,8 +1,9 @@
 //! Runs: queued, leased, reported, swept.
 
 use ah_model::{
-    Appended, Callback, ExecutorId, Lease, NewEvent, NewRun, Page, PageRequest, Run, RunClaim,
-    RunEnd, RunFilter, RunId, Session, SessionId, SessionUpdate, Swept,
+    Appended, Callback, ExecutorId, Lease, NewEvent, NewRun, OutboxId, Page, PageRequest, Renewed,
+    Reports, ReportsTaken, Run, RunClaim, RunEnd, RunFilter, RunId, Session, SessionId,
+    SessionUpdate, Swept,
 };
 use async_trait::async_trait;
 
@@ -30,12 +31,38 @@ pub trait Runs {
     /// The runs of a session, oldest first; at most [`ah_model::limits::PAGE_ITEMS_MAX`], newest.
     async fn session_runs(&self, session: SessionId) -> Result<Vec<Run>, StoreError>;
 
-    /// Leases the run that waits longest of those whose demands are met by what is offered. Nobody
+    /// Leases the run that waits longest of those that the executor may take, by
+    /// [`ah_model::Taker::may_take`]; or the one that is named, if it waits and may be taken. Nobody
     /// else gets it while the lease lasts. A claim that found nothing keeps no answer under its key.
     async fn claim_run(&self, claim: RunClaim) -> Result<Option<Run>, StoreError>;
 
     /// Keeps a lease for so many milliseconds from now. The answer shows whether a stop is wanted.
     async fn renew_run(&self, lease: Lease, lease_ms: u64) -> Result<Run, StoreError>;
+
+    /// Keeps many leases of one executor for so many milliseconds from now, at most
+    /// [`ah_model::limits::RENEW_RUNS_MAX`]. A lease that is not that executor's is lost.
+    async fn renew_runs(
+        &self,
+        executor: ExecutorId,
+        leases: Vec<Lease>,
+        lease_ms: u64,
+    ) -> Result<Renewed, StoreError>;
+
+    /// Applies what an executor reports from its outbox, each item once and in order: those up to
+    /// what is kept already are passed over, a gap behind it is invalid. What is not said by the
+    /// holder of the run is refused for ever, and recorded in the executor's history.
+    async fn take_reports(&self, reports: Reports) -> Result<ReportsTaken, StoreError>;
+
+    /// How far the reports of an outbox are kept; 0 if none is.
+    async fn reported_through(
+        &self,
+        executor: ExecutorId,
+        outbox: OutboxId,
+    ) -> Result<u64, StoreError>;
+
+    /// The holder cannot go on: what a sweep does when a lease is over is done at once. One that had
+    /// not begun is queued again. Saying it with an older epoch is a conflict.
+    async fn lose_run(&self, lease: Lease) -> Result<Run, StoreError>;
 
     /// The holder began: the session is running. Saying it again is no change.
     async fn start_run(&self, lease: Lease) -> Result<Run, StoreError>;

@@ -2,6 +2,8 @@
 
 mod bundle;
 mod cursor;
+mod frame;
+mod mux;
 mod redact;
 
 pub(crate) struct Target {
@@ -20,7 +22,7 @@ const SMALL: usize = 256 * 1024;
 /// The patterns keep what they learn, up to a bound.
 const PATTERNS: usize = 8 * 1024 * 1024;
 
-pub(crate) static TARGETS: [Target; 5] = [
+pub(crate) static TARGETS: [Target; 7] = [
     Target {
         name: "redact-text",
         seeds: redact::seeds,
@@ -60,5 +62,21 @@ pub(crate) static TARGETS: [Target; 5] = [
         run: bundle::pointer,
         held_min: SMALL,
         held_per_byte: 256,
+    },
+    Target {
+        name: "frame",
+        seeds: frame::seeds,
+        words: frame::WORDS,
+        run: frame::run,
+        held_min: SMALL,
+        held_per_byte: 256,
+    },
+    Target {
+        name: "mux",
+        seeds: mux::seeds,
+        words: mux::WORDS,
+        run: mux::run,
+        held_min: SMALL,
+        held_per_byte: 16,
     },
 ];

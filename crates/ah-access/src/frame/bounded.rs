@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use ah_model::{Invalid, RawJson, check_text};
+use ah_model::{Invalid, check_text};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 /// Refuses text that is empty, too long or cannot be stored.
@@ -45,11 +45,6 @@ pub(super) fn check_count(field: &'static str, count: usize, max: usize) -> Resu
         true => Ok(()),
         false => Err(Invalid::new(field, format!("{count} of them, at most {max} are allowed"))),
     }
-}
-
-/// Reads a value that is there: `null` is a value too, and only an absent one is none.
-pub(super) fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<RawJson>, D::Error> {
-    RawJson::deserialize(from).map(Some)
 }
 
 /// Reads a list of at most `MAX`.

@@ -1,14 +1,19 @@
 //! The frames of the control stream: a greeting, signs of life, a farewell.
 
-use ah_model::limits::{LABEL_BYTES_MAX, LEASE_MS_MAX, LEASE_MS_MIN, SHORT_TEXT_BYTES_MAX};
-use ah_model::{ExecutorId, Invalid, NewExecutor, Offer, OutboxId, RawJson, RunId, Timestamp};
+use ah_model::limits::{
+    LABEL_BYTES_MAX, LEASE_MS_MAX, LEASE_MS_MIN, RENEW_RUNS_MAX, SHORT_TEXT_BYTES_MAX,
+};
+use ah_model::{
+    ExecutorId, Invalid, Machine, NewExecutor, Offer, OutboxId, RawJson, RunId, Timestamp,
+};
 use serde::{Deserialize, Serialize};
 
 use super::bounded::{check_count, check_filled, check_optional, check_within, list};
+use super::word::open_words;
 use super::{Body, FrameKind};
 
 /// Most runs that one executor holds.
-pub(super) const HELD_MAX: usize = 1_024;
+pub(super) const HELD_MAX: usize = RENEW_RUNS_MAX;
 /// Heartbeats come no more often than this.
 const HEARTBEAT_MS_MIN: u64 = 100;
 /// Heartbeats come no more seldom than this.
@@ -33,6 +38,9 @@ pub struct Hello {
     /// What runs may demand of it.
     #[serde(default)]
     pub offer: Offer,
+    /// Its machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
     /// What else it says of itself: system, cores, memory, agents on its path.
     #[serde(default = "RawJson::null")]
     pub details: RawJson,
@@ -115,7 +123,8 @@ pub struct ConnectionConfig {
 }
 
 impl ConnectionConfig {
-    fn check(&self) -> Result<(), Invalid> {
+    /// Refuses what is out of bounds.
+    pub fn check(&self) -> Result<(), Invalid> {
         let beat = (HEARTBEAT_MS_MIN, HEARTBEAT_MS_MAX);
         check_within("config.heartbeatMs", self.heartbeat_ms, beat)?;
         let missed = (1, HEARTBEATS_MISSED_MAX);
@@ -181,23 +190,20 @@ pub struct HeldRun {
     pub state: HeldState,
 }
 
-/// How a run stands on its executor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum HeldState {
-    /// Being made ready.
-    Starting,
-    /// At work.
-    Running,
-    /// Held still.
-    Paused,
-    /// Being ended.
-    Stopping,
-    /// Over, and its end is not acknowledged yet.
-    Ended,
-    /// A word of a newer version.
-    #[serde(other)]
-    Other,
+open_words! {
+    /// How a run stands on its executor.
+    HeldState {
+        /// Being made ready.
+        Starting = "starting",
+        /// At work.
+        Running = "running",
+        /// Held still.
+        Paused = "paused",
+        /// Being ended.
+        Stopping = "stopping",
+        /// Over, and its end is not acknowledged yet.
+        Ended = "ended",
+    }
 }
 
 impl Body for Heartbeat {
@@ -220,6 +226,10 @@ pub struct HeartbeatAck {
     pub beat: u64,
     /// The access point's time, for the measure of clocks only.
     pub now: Timestamp,
+    /// How long the store surely keeps every run of the heartbeat for the executor, counted from
+    /// when the heartbeat came; absent when it named none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_left_ms: Option<u64>,
     /// Runs of the heartbeat that are no longer the executor's: end them, report nothing more.
     #[serde(default, deserialize_with = "list::<_, _, HELD_MAX>")]
     pub lost: Vec<Held>,
@@ -247,27 +257,24 @@ pub struct Goodbye {
     pub retry_after_ms: Option<u64>,
 }
 
-/// Why a side goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum GoodbyeReason {
-    /// Its program ends.
-    Shutdown,
-    /// Its certificate was renewed: it comes again with the new one.
-    Rotation,
-    /// The executor takes no more runs, and has none left.
-    Drained,
-    /// The same executor has another, newer connection.
-    Replaced,
-    /// Nothing was heard for too long.
-    Silent,
-    /// The other side sent what it must not send.
-    Protocol,
-    /// The executor was disabled or revoked.
-    Revoked,
-    /// A word of a newer version.
-    #[serde(other)]
-    Other,
+open_words! {
+    /// Why a side goes.
+    GoodbyeReason {
+        /// Its program ends.
+        Shutdown = "shutdown",
+        /// Its certificate was renewed: it comes again with the new one.
+        Rotation = "rotation",
+        /// The executor takes no more runs, and has none left.
+        Drained = "drained",
+        /// The same executor has another, newer connection.
+        Replaced = "replaced",
+        /// Nothing was heard for too long.
+        Silent = "silent",
+        /// The other side sent what it must not send.
+        Protocol = "protocol",
+        /// The executor was disabled or revoked.
+        Revoked = "revoked",
+    }
 }
 
 impl Body for Goodbye {
@@ -291,27 +298,24 @@ pub struct Refused {
     pub retry_after_ms: Option<u64>,
 }
 
-/// Why an executor is not taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RefusedReason {
-    /// Its certificate is not accepted.
-    Identity,
-    /// The greeting names another executor than the certificate.
-    IdentityMismatch,
-    /// It was revoked.
-    Revoked,
-    /// It was disabled.
-    Disabled,
-    /// No version of the protocol is common.
-    Version,
-    /// The first frame was no greeting, or a bad one.
-    Protocol,
-    /// The access point has no room.
-    Busy,
-    /// A word of a newer version.
-    #[serde(other)]
-    Other,
+open_words! {
+    /// Why an executor is not taken.
+    RefusedReason {
+        /// Its certificate is not accepted.
+        Identity = "identity",
+        /// The greeting names another executor than the certificate.
+        IdentityMismatch = "identity-mismatch",
+        /// It was revoked.
+        Revoked = "revoked",
+        /// It was disabled.
+        Disabled = "disabled",
+        /// No version of the protocol is common.
+        Version = "version",
+        /// The first frame was no greeting, or a bad one.
+        Protocol = "protocol",
+        /// The access point has no room.
+        Busy = "busy",
+    }
 }
 
 impl Body for Refused {

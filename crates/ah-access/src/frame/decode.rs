@@ -64,6 +64,11 @@ impl Decoder {
         self.body.as_ref().map_or(0, |body| body.bytes.capacity())
     }
 
+    /// Length of the body whose header has arrived, until the frame is whole.
+    pub fn announced_bytes(&self) -> Option<usize> {
+        self.body.as_ref().map(|body| body.length)
+    }
+
     fn step(&mut self, input: &mut &[u8]) -> Result<Option<Frame>, FrameError> {
         if self.body.is_none() && !self.take_header(input)? {
             return Ok(None);

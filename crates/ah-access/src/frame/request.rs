@@ -13,7 +13,8 @@ use ah_model::{FenceId, Invalid, RawJson, RequestId, RunId, RunKind, SessionId};
 use serde::{Deserialize, Serialize};
 
 use super::bounded::{check_count, check_filled, check_optional, check_within, list, texts};
-use super::{Body, FrameKind};
+use super::word::open_words;
+use super::{Body, Frame, FrameKind};
 
 /// Longest time that a request may take: an hour.
 const DEADLINE_MS_MAX: u64 = 60 * 60 * 1_000;
@@ -281,6 +282,22 @@ impl Body for Fence {
     }
 }
 
+impl Frame {
+    /// What all requests begin with, if it is one.
+    pub fn request_head(&self) -> Option<&RequestHead> {
+        match self {
+            Self::Launch(body) => Some(&body.request),
+            Self::Stop(body) => Some(&body.request),
+            Self::Cancel(body) => Some(&body.request),
+            Self::Pause(body) => Some(&body.request),
+            Self::Resume(body) => Some(&body.request),
+            Self::Dispatch(body) => Some(&body.request),
+            Self::Fence(body) => Some(&body.request),
+            _ => None,
+        }
+    }
+}
+
 /// How a request ended; the last frame of its stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -297,29 +314,26 @@ pub struct Reply {
     pub data: RawJson,
 }
 
-/// How a request ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReplyCode {
-    /// It is done, or was done before.
-    Done,
-    /// The executor does not take it, and has begun nothing: it may go to another.
-    Rejected,
-    /// The executor does not hold that run.
-    UnknownRun,
-    /// The epoch is not the run's.
-    StaleEpoch,
-    /// The executor cannot do such a thing.
-    Unsupported,
-    /// Its time was over.
-    Expired,
-    /// It was taken back.
-    Cancelled,
-    /// It was begun, and did not work.
-    Failed,
-    /// A word of a newer version: not done.
-    #[serde(other)]
-    Other,
+open_words! {
+    /// How a request ended.
+    ReplyCode {
+        /// It is done, or was done before.
+        Done = "done",
+        /// The executor does not take it, and has begun nothing: it may go to another.
+        Rejected = "rejected",
+        /// The executor does not hold that run.
+        UnknownRun = "unknown-run",
+        /// The epoch is not the run's.
+        StaleEpoch = "stale-epoch",
+        /// The executor cannot do such a thing.
+        Unsupported = "unsupported",
+        /// Its time was over.
+        Expired = "expired",
+        /// It was taken back.
+        Cancelled = "cancelled",
+        /// It was begun, and did not work.
+        Failed = "failed",
+    }
 }
 
 impl Body for Reply {

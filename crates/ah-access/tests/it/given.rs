@@ -86,6 +86,10 @@ impl Leaf {
         Self { names, side: PeerSide::Server, ..Self::executor() }
     }
 
+    pub(crate) fn node(node: &str) -> Self {
+        Self::named(vec![uri(&format!("spiffe://example.org/ah/agent/{node}"))])
+    }
+
     pub(crate) fn named(names: Vec<SanType>) -> Self {
         Self { names, ..Self::executor() }
     }

@@ -1,14 +1,24 @@
-//! The frames as bytes, the document that describes them, identities, and who lets whom in.
+//! The frames as bytes, the document that describes them, identities, who lets whom in, and what an
+//! executor keeps and runs.
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
 mod authority;
+mod desk;
 mod frames;
 mod given;
 mod handshake;
+mod host;
+mod host_crash;
 mod identity;
+mod link;
+mod outbox;
 mod peer;
+mod point;
 mod protocol;
+mod real;
 mod samples;
+mod simulation;
 mod spiffe_id;
 mod vault;
+mod worker;
 mod workload;

@@ -6,7 +6,7 @@ use ah_access::frame::{
     Load, Outbox, Pause, PauseMode, Progress, Refused, RefusedReason, Reply, ReplyCode, Report,
     ReportAck, ReportItem, ReportRefusal, ReportRefusalReason, RequestHead, Resume, Role, Stop,
 };
-use ah_model::{Exit, Offer, RawJson, RunId, RunKind, RunOutcome, Timestamp};
+use ah_model::{Exit, Machine, Offer, RawJson, RunId, RunKind, RunOutcome, Timestamp};
 
 const NOW: Timestamp = Timestamp::EPOCH;
 
@@ -19,7 +19,7 @@ fn control() -> Vec<Frame> {
         hello(),
         ack(),
         heartbeat(),
-        HeartbeatAck { beat: 7, now: NOW, lost: vec![held()] }.into(),
+        HeartbeatAck { beat: 7, now: NOW, lease_left_ms: Some(9_000), lost: vec![held()] }.into(),
         Goodbye {
             reason: GoodbyeReason::Rotation,
             detail: Some("a new certificate".to_owned()),
@@ -35,8 +35,25 @@ fn control() -> Vec<Frame> {
     ]
 }
 
+fn machine() -> Machine {
+    Machine {
+        os_name: "linux".to_owned(),
+        os_version: "6.1".to_owned(),
+        architecture: "x86_64".to_owned(),
+        cpu_cores: 8,
+        memory_bytes: 1 << 34,
+        storage_bytes: 1 << 40,
+        gpus: Vec::new(),
+        runtimes: vec!["bare".to_owned()],
+        agents: vec!["codex".to_owned()],
+        network_tier: None,
+        ssh_endpoint: None,
+    }
+}
+
 pub(crate) fn hello() -> Frame {
     Hello {
+        machine: Some(machine()),
         protocol: 1,
         executor_id: "spiffe://example.org/ah/agent/node-1".parse().unwrap(),
         software: "ah 0.1.0".to_owned(),
@@ -93,13 +110,6 @@ fn requests() -> Vec<Frame> {
         role: Role::Leader,
     };
     let reason = Some("asked by the operator".to_owned());
-    let stop = Stop {
-        request: request.clone(),
-        run_id: run(),
-        epoch: 2,
-        grace_ms: 5_000,
-        reason: reason.clone(),
-    };
     let cancel = Cancel { request: request.clone(), run_id: run(), epoch: 2, reason };
     let mode = PauseMode::Checkpoint;
     let pause = Pause { request: request.clone(), run_id: run(), epoch: 2, mode };
@@ -122,13 +132,18 @@ fn requests() -> Vec<Frame> {
     };
     vec![
         launch.into(),
-        stop.into(),
+        stop(),
         cancel.into(),
         pause.into(),
         resume.into(),
         dispatch.into(),
         fence.into(),
     ]
+}
+
+pub(crate) fn stop() -> Frame {
+    let reason = Some("asked by the operator".to_owned());
+    Stop { request: head(), run_id: run(), epoch: 2, grace_ms: 5_000, reason }.into()
 }
 
 fn reply() -> Frame {
@@ -141,7 +156,7 @@ fn reply() -> Frame {
     .into()
 }
 
-fn progress() -> Frame {
+pub(crate) fn progress() -> Frame {
     let request_id = "r1".parse().unwrap();
     Progress { request_id, step: 1, detail: "cloning".to_owned() }.into()
 }

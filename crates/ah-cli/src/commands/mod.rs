@@ -11,6 +11,8 @@ mod db;
 mod demo;
 mod draft;
 mod executor;
+mod executors;
+mod identity;
 mod import;
 mod kv;
 mod login;

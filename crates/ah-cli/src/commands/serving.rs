@@ -14,6 +14,7 @@ use ah_server::{
 use ah_store::Store;
 use serde_json::json;
 
+use super::executors::ExecutorsArgs;
 use super::{demo, residents};
 use crate::app::App;
 use crate::config::LogLevel;
@@ -24,7 +25,7 @@ use crate::secret;
 const LINES_WAITING_MAX: usize = 10_000;
 
 /// What to serve, and to whom.
-pub(crate) struct Serving {
+pub(crate) struct Serving<'a> {
     pub(crate) bind: SocketAddr,
     pub(crate) auth: AuthMode,
     /// Somebody typed that unencrypted is meant.
@@ -35,6 +36,8 @@ pub(crate) struct Serving {
     pub(crate) coordinator: Option<SocketAddr>,
     /// Whether loops of resident agents run here.
     pub(crate) residents: Residents,
+    /// Where executors come in, if anybody says so.
+    pub(crate) executors: Option<&'a ExecutorsArgs>,
 }
 
 /// Whether loops of resident agents run beside the server.
@@ -48,12 +51,13 @@ pub(crate) enum Residents {
     Demo,
 }
 
-impl Serving {
+impl Serving<'_> {
     /// The programs of this machine, with the token that is in the owner's file.
     pub(crate) fn of_this_machine(bind: SocketAddr) -> Self {
         let residents = Residents::Kept;
         let (auth, tls, coordinator) = (AuthMode::Tokens, None, None);
-        Self { bind, auth, insecure: false, tls, coordinator, residents }
+        let executors = None;
+        Self { bind, auth, insecure: false, tls, coordinator, residents, executors }
     }
 
     fn transport(&self) -> Transport {
@@ -86,7 +90,7 @@ impl Serving {
 }
 
 /// Serves until the process is asked to end.
-pub(crate) fn serve(app: &App, serving: &Serving) -> Result<(), CommandError> {
+pub(crate) fn serve(app: &App, serving: &Serving<'_>) -> Result<(), CommandError> {
     let options = serving.options(app)?;
     let scheme = if options.tls.is_some() { "https" } else { "http" };
     let store: Arc<dyn Store> = Arc::new(app.served_store()?);
@@ -106,9 +110,11 @@ pub(crate) fn serve(app: &App, serving: &Serving) -> Result<(), CommandError> {
     if let Some((token, _)) = &token {
         secret::serves(app, &own, token)?;
     }
+    let point = serving.executors.map(|args| args.start(app, &store)).transpose()?.flatten();
+    let executors = point.as_ref().map(|(_, address)| address.to_string());
     let token_file = token.map(|(_, file)| file);
     let coordinator_url = coordinator.as_ref().map(url).transpose()?;
-    let answer = json!({ "url": own, "tokenFile": token_file, "coordinatorUrl": coordinator_url });
+    let answer = json!({ "url": own, "tokenFile": token_file, "coordinatorUrl": coordinator_url, "executors": executors });
     app.output.result(&answer, |_| {
         let token = token_file.as_ref().map_or_else(
             || "nobody is asked for a token".to_owned(),
@@ -117,8 +123,11 @@ pub(crate) fn serve(app: &App, serving: &Serving) -> Result<(), CommandError> {
         let coordinator = coordinator_url
             .as_ref()
             .map_or_else(String::new, |url| format!("the coordinator's interface is at {url}\n"));
+        let executors = executors
+            .as_ref()
+            .map_or_else(String::new, |address| format!("executors come in at {address}\n"));
         format!(
-            "serving {own}; {token}\n{coordinator}use it with `ah --remote-server {own} …`; Ctrl-C ends it"
+            "serving {own}; {token}\n{coordinator}{executors}use it with `ah --remote-server {own} …`; Ctrl-C ends it"
         )
     })?;
     raise_descriptors();
@@ -126,6 +135,9 @@ pub(crate) fn serve(app: &App, serving: &Serving) -> Result<(), CommandError> {
     let served = serve_until_signal(listener, coordinator, state).map_err(broken);
     if let Some(residents) = residents {
         residents.end();
+    }
+    if let Some((point, _)) = point {
+        point.end();
     }
     served
 }

@@ -184,14 +184,14 @@ fn bytes_that_are_not_utf8_are_refused() {
 }
 
 #[test]
-fn a_prompt_of_a_hundred_megabytes_is_refused_in_little_memory() {
+fn a_prompt_of_four_hundred_megabytes_is_refused_in_little_memory() {
     let home = prepared();
     let before = contents(&home);
     let file = std::fs::File::create(home.work().join("big.txt")).unwrap();
-    file.set_len(100 * 1024 * 1024).unwrap();
+    file.set_len(400 * 1024 * 1024).unwrap();
     let program = env!("CARGO_BIN_EXE_ah");
     // The limit of the address space, in KiB, is far below the size of the file.
-    let limited = format!("ulimit -v 90000; exec {program} task create --prompt-file big.txt");
+    let limited = format!("ulimit -v 180000; exec {program} task create --prompt-file big.txt");
     let output = home.clean("sh").args(["-c", &limited]).output().unwrap();
     let said = "error: invalid prompt: big.txt holds more than the 4194304 bytes allowed\n";
     assert_eq!((shape(&output), errors(&output)), ((Some(2), ""), said.to_owned()));

@@ -48,13 +48,22 @@ impl Rows {
         }
         let told: Vec<_> = waiting.iter().map(|number| self.callbacks[number].clone()).collect();
         let parameters = Callback::parameters(&told)?;
-        let resume = NewRun::new(parent.clone(), RunKind::Resume, parameters);
+        let resume = NewRun {
+            requested_by: self.last_asked(parent),
+            ..NewRun::new(parent.clone(), RunKind::Resume, parameters)
+        };
         let run = self.create_run(resume, door)?;
         for number in waiting {
             let callback = self.callbacks.get_mut(&number).unwrap();
             callback.delivered_by = Some(run.id.clone());
         }
         Ok(())
+    }
+
+    /// Who asked for the newest run of a session.
+    fn last_asked(&self, session: &SessionId) -> Option<String> {
+        let mut runs = self.runs.values().rev().map(|row| &row.run);
+        runs.find(|run| run.session_id == *session)?.requested_by.clone()
     }
 
     /// The numbers of what waits for `parent` and was not tried too often, oldest first.

@@ -16,6 +16,7 @@ mod feed;
 mod hive;
 mod kv;
 mod message;
+mod outbox;
 mod question;
 mod repo;
 mod request_key;
@@ -34,8 +35,8 @@ use std::sync::{Arc, Mutex};
 
 use ah_model::{
     Agent, AgentId, AgentKind, Approval, Callback, Credentials, Cursor, Draft, DraftId, Event,
-    Executor, ExecutorId, Invalid, Message, Page, PageRequest, Question, Receipt, Repo, RequestKey,
-    Runtime, Session, SessionId, Task, Timestamp, TokenId, Workspace,
+    Executor, ExecutorEvent, ExecutorId, Invalid, Message, OutboxId, Page, PageRequest, Question,
+    Receipt, Repo, RequestKey, Runtime, Session, SessionId, Task, Timestamp, TokenId, Workspace,
 };
 use ah_store::{Capabilities, Clock, Ids, Store, StoreError};
 use tokio::sync::watch;
@@ -84,6 +85,10 @@ struct Rows {
     /// By a number that rises with each.
     callbacks: BTreeMap<i64, Callback>,
     executors: BTreeMap<ExecutorId, Executor>,
+    /// By their number.
+    executor_events: BTreeMap<i64, ExecutorEvent>,
+    /// How far the reports of each outbox are kept.
+    outboxes: BTreeMap<(ExecutorId, OutboxId), u64>,
     tokens: BTreeMap<TokenId, Credentials>,
     /// By their number, as approvals and questions are.
     messages: BTreeMap<i64, Message>,

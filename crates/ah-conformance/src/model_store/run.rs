@@ -1,9 +1,9 @@
 //! Runs in the oracle: the facet, the queue and what is read of it.
 
 use ah_model::{
-    Appended, Callback, ExecutorId, Invalid, Lease, NewEvent, NewRun, Page, PageRequest, Run,
-    RunClaim, RunEnd, RunFilter, RunId, RunStatus, Session, SessionId, SessionUpdate, Swept,
-    Timestamp, check_lease_ms, limits,
+    Appended, Callback, ExecutorId, Invalid, Lease, NewEvent, NewRun, OutboxId, Page, PageRequest,
+    Renewed, Reports, ReportsTaken, Run, RunClaim, RunEnd, RunFilter, RunId, RunStatus, Session,
+    SessionId, SessionUpdate, Swept, Timestamp, check_lease_ms, check_renewal, limits,
 };
 use ah_store::{Kind, Runs, StoreError};
 use async_trait::async_trait;
@@ -60,6 +60,33 @@ impl Runs for ModelStore {
             run.renew(&lease, lease_ms, door.now()).map_err(|reason| refused(run, reason))?;
             Ok(run.clone())
         })
+    }
+
+    async fn renew_runs(
+        &self,
+        executor: ExecutorId,
+        leases: Vec<Lease>,
+        lease_ms: u64,
+    ) -> Result<Renewed, StoreError> {
+        check_renewal(&leases, lease_ms)?;
+        self.write(|rows, door| Ok(rows.renew_runs(&executor, leases, lease_ms, door.now())))
+    }
+
+    async fn take_reports(&self, reports: Reports) -> Result<ReportsTaken, StoreError> {
+        reports.check()?;
+        self.write_once(|rows, door| rows.take_reports(&reports, door))
+    }
+
+    async fn reported_through(
+        &self,
+        executor: ExecutorId,
+        outbox: OutboxId,
+    ) -> Result<u64, StoreError> {
+        Ok(self.read(|rows| rows.outboxes.get(&(executor, outbox)).copied().unwrap_or(0)))
+    }
+
+    async fn lose_run(&self, lease: Lease) -> Result<Run, StoreError> {
+        self.write_once(|rows, door| rows.lose_run(&lease, door))
     }
 
     async fn start_run(&self, lease: Lease) -> Result<Run, StoreError> {
@@ -180,7 +207,12 @@ impl Rows {
     }
 
     fn claim_run(&mut self, claim: &RunClaim, now: Timestamp) -> Option<Run> {
-        let free = |run: &Run| run.status == RunStatus::Pending && claim.offer.meets(&run.demands);
+        let taker = claim.taker(self.executors.get(&claim.executor_id));
+        let free = |run: &Run| {
+            run.status == RunStatus::Pending
+                && claim.run_id.as_ref().is_none_or(|id| run.id == *id)
+                && taker.may_take(&run.demands, run.requested_by.as_deref()).is_ok()
+        };
         let row = self.runs.values_mut().find(|row| free(&row.run))?;
         row.run.claim(claim, now);
         Some(row.run.clone())

@@ -1,8 +1,9 @@
 //! What time and lost holders do to runs, in the oracle.
 
-use ah_model::{Due, RunStatus, Swept, Timestamp, limits};
+use ah_model::{Due, Lease, Run, RunStatus, Swept, Timestamp, limits};
 use ah_store::StoreError;
 
+use super::run::refused;
 use super::{Door, Rows};
 
 impl Rows {
@@ -39,6 +40,16 @@ impl Rows {
             true => (true, run.take_by, place),
             false => (false, run.lease_expires_at, place),
         }
+    }
+
+    pub(super) fn lose_run(&mut self, lease: &Lease, door: &Door) -> Result<Run, StoreError> {
+        let run = self.run_mut(&lease.run_id)?;
+        run.check_held(lease).map_err(|reason| refused(run, reason))?;
+        let due = run.lost();
+        for place in self.places(|run| run.id == lease.run_id) {
+            self.apply_due(place, due.clone(), door)?;
+        }
+        Ok(self.run_mut(&lease.run_id)?.clone())
     }
 
     pub(super) fn apply_due(

@@ -2,14 +2,16 @@
 //! bad values come up often.
 
 mod agent;
+mod executor;
 mod hive;
 mod run;
 
 use ah_model::{
     Agent, AgentFilter, AgentKindRef, BatchId, Cursor, Delivery, DraftFields, DraftId, EventQuery,
-    ExecutorId, Exit, ExportHeader, Fork, KvEntry, Labels, NewEvent, NewRepo, NewSession, NewTask,
-    Order, Origin, PageLimit, RawJson, Run, RunFilter, RuntimeSpec, RuntimeType, Session,
-    SessionFilter, SessionId, SessionStatus, StatusChange, Task, TaskFilter, Timestamp, Vcs,
+    ExecutorFilter, ExecutorId, Exit, ExportHeader, Fork, KvEntry, Labels, NewEvent, NewRepo,
+    NewSession, NewTask, Order, Origin, PageLimit, RawJson, Run, RunFilter, RuntimeSpec,
+    RuntimeType, Session, SessionFilter, SessionId, SessionStatus, StatusChange, Task, TaskFilter,
+    Timestamp, Vcs,
 };
 use ah_store::{Agents, Clock, Drafts, Executors, Repos, Runs, SessionFork, Sessions, Tasks};
 
@@ -52,6 +54,7 @@ pub(super) struct Chooser<'a> {
     tasks: Vec<Task>,
     runs: Vec<Run>,
     executors: Vec<ExecutorId>,
+    outboxes: Vec<executor::Kept>,
     drafts: Vec<DraftId>,
     hive: KeptHive,
 }
@@ -66,7 +69,9 @@ impl<'a> Chooser<'a> {
         let sessions = model.list_sessions(SessionFilter::default(), all()).await;
         let sessions = sessions.unwrap().items;
         let runs = model.list_runs(RunFilter::default(), all()).await.unwrap().items;
-        let executors = model.list_executors(all()).await.unwrap().items;
+        let executors = model.list_executors(ExecutorFilter::default(), all()).await.unwrap().items;
+        let executors: Vec<_> = executors.into_iter().map(|executor| executor.id).collect();
+        let outboxes = executor::outboxes(model).await;
         let mut repos = vec![-1, i64::MAX];
         repos.extend(model.list_repos(all()).await.unwrap().items.iter().map(|repo| repo.id));
         let drafts = model.list_drafts(all()).await.unwrap().items;
@@ -80,7 +85,8 @@ impl<'a> Chooser<'a> {
             repos,
             tasks: tasks.unwrap().items,
             runs,
-            executors: executors.into_iter().map(|executor| executor.id).collect(),
+            executors,
+            outboxes,
             drafts: drafts.into_iter().map(|draft| draft.id).collect(),
             hive,
         }

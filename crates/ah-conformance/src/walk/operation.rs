@@ -2,13 +2,13 @@
 
 use ah_model::{
     AgentFilter, AgentId, AgentImport, AgentKindRef, AgentUpdate, Answer, ApprovalFilter,
-    ApprovalId, Awaited, Cursor, Decision, DraftFields, DraftId, EventQuery, ExecutorId,
-    ExportHeader, HiveImport, Hold, KvEntry, Lease, Lifecycle, MessageFilter, MessageId, NewAgent,
-    NewApproval, NewEvent, NewExecutor, NewMessage, NewQuestion, NewRepo, NewRun, NewSession,
-    NewTask, NewToken, Order, Origin, PageLimit, Party, QuestionFilter, QuestionId, RawJson,
-    ReceiptId, Receive, Release, Renewal, RequestKey, RetentionRules, Run, RunClaim, RunEnd,
-    RunFilter, RunId, RuntimeSpec, SessionFilter, SessionId, SessionUpdate, StatusChange, Tally,
-    TaskFilter, TokenId,
+    ApprovalId, Awaited, Cursor, Decision, DraftFields, DraftId, Enrolment, EventQuery,
+    ExecutorChange, ExecutorFilter, ExecutorId, ExportHeader, HiveImport, Hold, KvEntry, Lease,
+    Lifecycle, MessageFilter, MessageId, NewAgent, NewApproval, NewEvent, NewExecutor, NewMessage,
+    NewQuestion, NewRepo, NewRun, NewSession, NewTask, NewToken, Order, Origin, OutboxId,
+    PageLimit, Party, QuestionFilter, QuestionId, RawJson, ReceiptId, Receive, Release, Renewal,
+    Reports, RequestKey, RetentionRules, Run, RunClaim, RunEnd, RunFilter, RunId, RuntimeSpec,
+    SessionFilter, SessionId, SessionUpdate, StatusChange, Tally, TaskFilter, TokenId,
 };
 use ah_store::SessionFork;
 
@@ -67,6 +67,7 @@ pub(super) enum Operation {
     Task(i64),
     ListTasks(TaskFilter, Start),
     Runs(RunOperation),
+    Executors(ExecutorOperation),
     Hive(HiveOperation),
     SaveDraft(Option<DraftId>, DraftFields),
     Draft(DraftId),
@@ -81,7 +82,26 @@ pub(super) enum Operation {
     Keyed(RequestKey, Box<Self>),
 }
 
-/// A call about runs, their executors and who may do it; none of them has a number.
+/// A call about executors, and what they say of their runs; the numbers of a history are not
+/// compared.
+#[derive(Debug, Clone)]
+pub(super) enum ExecutorOperation {
+    Register(NewExecutor),
+    Enrol(Box<Enrolment>),
+    Change(ExecutorId, Box<ExecutorChange>, Option<String>),
+    Executor(ExecutorId),
+    List(ExecutorFilter, Start),
+    Seen(ExecutorId),
+    AskToGo(ExecutorId),
+    Remove(ExecutorId),
+    History(Option<ExecutorId>, Start),
+    Note(ExecutorId, String, RawJson),
+    Renew(ExecutorId, Vec<Lease>, u64),
+    Report(Reports),
+    Reported(ExecutorId, OutboxId),
+}
+
+/// A call about runs and who may do it; none of them has a number.
 #[derive(Debug, Clone)]
 pub(super) enum RunOperation {
     Create(Box<NewRun>),
@@ -100,12 +120,6 @@ pub(super) enum RunOperation {
     Sweep,
     Callbacks(SessionId),
     Restore(Box<Run>),
-    RegisterExecutor(NewExecutor),
-    Executor(ExecutorId),
-    ListExecutors(Start),
-    ExecutorSeen(ExecutorId),
-    AskExecutorToGo(ExecutorId),
-    RemoveExecutor(ExecutorId),
     CreateToken(NewToken),
     Credentials(TokenId),
     ListTokens(Start),
@@ -200,6 +214,7 @@ impl Operation {
             | Self::AgentSessions(..)
             | Self::ImportAgent(_)
             | Self::Runs(_)
+            | Self::Executors(_)
             | Self::Hive(_)
             | Self::SaveDraft(..)
             | Self::Draft(_)

@@ -1,5 +1,6 @@
 //! Asks a store one operation and gives its answer as JSON.
 
+mod executor;
 mod hive;
 mod run;
 
@@ -149,6 +150,7 @@ async fn perform(
             pages(start, list, |task| json!(task)).await?
         }
         Op::Runs(operation) => run::perform(store, operation, names).await?,
+        Op::Executors(operation) => executor::perform(store, operation, names).await?,
         Op::Hive(operation) => hive::perform(store, operation, names).await?,
         Op::SaveDraft(id, fields) => {
             json!(store.save_draft(id.map(|id| names.id(&id)), fields).await?)

@@ -7,10 +7,10 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use ah_process::Group;
 use ah_store::block_on;
 use serde_json::{Value, json};
 
-use super::group::{self, Group};
 use super::input::Told;
 use super::left::{MESSAGE_DELIVERY, MESSAGE_ID};
 use super::output::Said;
@@ -63,7 +63,7 @@ fn begin(turn: &Turn<'_>, program: &CommandProgram) -> io::Result<Group> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    group::begin(&mut command);
+    ah_process::begin(&mut command);
     let running = &turn.resident.running;
     running.begin(turn.message)?;
     let mut child = command.spawn()?;

@@ -9,23 +9,17 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use ah_model::{Message, MessageId};
+use ah_process::{Born, Process};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::ResidentError;
-use super::group::Group;
-use super::lock;
-use super::processes::{self, Born, Process};
 use crate::Home;
 
 /// Most that a record holds.
 const RECORD_BYTES_MAX: u64 = 4 * 1024;
-/// How long the end of processes that were killed is awaited, and how often it is looked for.
-const PATIENCE: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(5);
 
 /// The environment's names for the hand-out of a message.
 pub(super) const MESSAGE_ID: &str = "AH_MESSAGE_ID";
@@ -61,14 +55,14 @@ impl Record {
     /// A program for `message` is about to begin.
     pub(super) fn begin(&self, message: &Message) -> io::Result<()> {
         let handout = Handout { message: message.id.clone(), delivery: message.deliveries };
-        let mut file = lock::open(&self.path)?;
+        let mut file = ah_process::open_private(&self.path)?;
         file.set_len(0)?;
         append(&mut file, &handout)
     }
 
     /// It began, as the process of that number.
     pub(super) fn begun(&self, process: u32) -> io::Result<()> {
-        match processes::born(process) {
+        match ah_process::born(process) {
             Some(born) => append(&mut File::options().append(true).open(&self.path)?, &born),
             // Nobody can say so here; it is known by its environment.
             None => Ok(()),
@@ -90,17 +84,8 @@ impl Record {
         let Some(left) = self.read().map_err(failed("read"))? else {
             return Ok(Vec::new());
         };
-        let found = left.processes();
-        let until = Instant::now() + PATIENCE;
-        let mut living = found.clone();
-        while let Some(process) = living.first() {
-            if Instant::now() >= until {
-                return Err(ResidentError::Left { process: process.id });
-            }
-            living.iter().for_each(|process| Group::of(process.group).kill());
-            std::thread::sleep(PAUSE);
-            living = left.processes();
-        }
+        let found = ah_process::end_all(|| left.processes());
+        let found = found.map_err(|process| ResidentError::Left { process: process.id })?;
         self.ended();
         Ok(found.iter().map(|process| process.id).collect())
     }
@@ -131,7 +116,7 @@ fn read<T: DeserializeOwned>(line: &str) -> Option<T> {
 impl Program {
     /// All of its group that live.
     fn processes(&self) -> Vec<Process> {
-        let all = processes::all();
+        let all = ah_process::all();
         let groups: Vec<u32> =
             all.iter().filter(|one| self.is_of(one)).map(|one| one.group).collect();
         all.into_iter().filter(|one| one.lives && groups.contains(&one.group)).collect()
@@ -149,12 +134,9 @@ impl Program {
     }
 
     fn is_named_by(&self, one: &Process) -> bool {
-        let environment = one.environment();
-        let names = |name: &str, value: &str| {
-            let entry = format!("{name}={value}");
-            environment.split(|byte| *byte == 0).any(|other| other == entry.as_bytes())
-        };
-        names(MESSAGE_ID, self.handout.message.as_str())
-            && names(MESSAGE_DELIVERY, &self.handout.delivery.to_string())
+        one.has(&[
+            (MESSAGE_ID, self.handout.message.as_str()),
+            (MESSAGE_DELIVERY, &self.handout.delivery.to_string()),
+        ])
     }
 }

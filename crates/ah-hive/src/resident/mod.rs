@@ -10,13 +10,10 @@
 //! running is ended by the next one.
 
 mod child;
-mod group;
 mod input;
 mod left;
-mod lock;
 mod mark;
 mod output;
-mod processes;
 mod program;
 mod record;
 mod script;

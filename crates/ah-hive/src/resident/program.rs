@@ -1,7 +1,6 @@
 //! The programs of agent kinds: what is run once per turn.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use super::script::Script;
 
@@ -87,11 +86,7 @@ impl CommandProgram {
     pub(super) fn arguments(&self, values: &[(&str, Option<&str>)]) -> Vec<String> {
         let has_model = values.iter().any(|(name, value)| *name == "model" && value.is_some());
         let model = self.model_args.iter().filter(|_| has_model);
-        let fill = |argument: &String| {
-            values.iter().fold(argument.clone(), |text, (name, value)| {
-                text.replace(&format!("{{{name}}}"), value.unwrap_or_default())
-            })
-        };
+        let fill = |argument: &String| ah_process::fill(argument, values);
         self.command.iter().chain(model).map(fill).collect()
     }
 }
@@ -132,14 +127,6 @@ impl Programs {
     /// The program of a kind.
     pub fn of(&self, kind: &str) -> Option<&CommandProgram> {
         self.0.get(kind)
-    }
-}
-
-/// Whether `program` is a file, by its path or in a directory of `search`.
-pub(super) fn is_found(program: &str, search: &[PathBuf]) -> bool {
-    match program.contains('/') {
-        true => Path::new(program).is_file(),
-        false => search.iter().any(|dir| dir.join(program).is_file()),
     }
 }
 

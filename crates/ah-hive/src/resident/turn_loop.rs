@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use ah_model::limits::{MESSAGE_DELAY_MS_MAX, SHORT_TEXT_BYTES_MAX};
 use ah_model::{Agent, Hold, Lifecycle, Message, MessageStatus, Party, RawJson, Receive, Release};
+use ah_process::{Lock, LockError};
 use ah_store::{Kind, StoreError, block_on, session_context};
 use serde_json::json;
 
 use super::ResidentError;
 use super::input::CONTEXT;
 use super::left::Record;
-use super::lock::Lock;
-use super::program::{Program, Programs, SCRIPTED, is_found};
+use super::program::{Program, Programs, SCRIPTED};
 use super::record::Records;
 use super::script::Script;
 use super::stop::Stop;
@@ -168,7 +168,7 @@ impl Resident {
 
     /// Runs until something ends it. A message that is held then was handled or is given back.
     pub fn run(mut self) -> Result<Ran, ResidentError> {
-        let _alone = Lock::take(&self.home.dir.join(LOCK), &self.agent, &self.options.holder)?;
+        let _alone = self.alone()?;
         self.end_left()?;
         let agent = self.active()?;
         if agent.lifecycle != Lifecycle::Active {
@@ -200,6 +200,17 @@ impl Resident {
         around.run()
     }
 
+    /// One loop per agent and machine.
+    fn alone(&self) -> Result<Lock, ResidentError> {
+        let path = self.home.dir.join(LOCK);
+        Lock::take(&path, &self.options.holder).map_err(|error| match error {
+            LockError::Held { holder } => ResidentError::Held { agent: self.agent.clone(), holder },
+            LockError::File { operation, source } => {
+                ResidentError::File { operation, path, source }
+            }
+        })
+    }
+
     /// Ends the program that a loop left which was killed.
     pub(super) fn end_left(&self) -> Result<(), ResidentError> {
         for process in self.running.end_left()? {
@@ -225,7 +236,7 @@ impl Resident {
             return Err(ResidentError::NoProgram { kind });
         };
         match program.command.first() {
-            Some(name) if is_found(name, &self.options.search) => {
+            Some(name) if ah_process::is_found(name, &self.options.search) => {
                 Ok(Program::Command(program.clone()))
             }
             name => {

@@ -32,7 +32,12 @@ fn run() -> Run {
 }
 
 fn claim() -> RunClaim {
-    RunClaim { executor_id: "e".parse().unwrap(), offer: Offer::default(), lease_ms: 10_000 }
+    RunClaim {
+        executor_id: "e".parse().unwrap(),
+        offer: Offer::default(),
+        lease_ms: 10_000,
+        run_id: None,
+    }
 }
 
 fn claimed() -> Run {

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use ah_model::{Run, RunClaim};
+use ah_model::{Executor, ExecutorId, Run, RunClaim};
+use ah_store::StoreError;
 use tokio::time::{Instant, sleep_until};
 
+use super::Place;
+use crate::live::Interest;
 use crate::problem::Failure;
 use crate::state::ServerState;
 
@@ -29,9 +32,7 @@ pub(crate) async fn claim_within(
         return Ok(try_now(state, &claim).await?.unwrap_or(Claimed::Nothing));
     }
     let end = Instant::now() + wait;
-    let place = state.claims.enter(&claim);
-    let _interest = state.want_news();
-    state.followed().await?;
+    let (place, _interest) = enter(state, &claim).await?;
     // What was queued before the feed was followed; from here on every run wakes somebody.
     let mut claimed = try_now(state, &claim).await?;
     loop {
@@ -49,6 +50,30 @@ pub(crate) async fn claim_within(
         claimed = try_now(state, &claim).await?;
         attempt.answered(claimed.as_ref().and_then(Claimed::run));
     }
+}
+
+/// Puts somebody behind those who wait. What is queued from then on wakes it, if it may take it by
+/// what is kept of its executor.
+pub(crate) async fn enter(
+    state: &ServerState,
+    claim: &RunClaim,
+) -> Result<(Place, Interest), Failure> {
+    let (place, interest) = (state.claims.enter(claim), state.want_news());
+    state.followed().await?;
+    place.know(known(state, &claim.executor_id).await?);
+    Ok((place, interest))
+}
+
+/// What is kept of an executor; one that only claims need not be known.
+async fn known(state: &ServerState, id: &ExecutorId) -> Result<Option<Executor>, Failure> {
+    let id = id.clone();
+    let found = state.call(|store| async move {
+        match store.executor(id).await {
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            found => found.map(Some),
+        }
+    });
+    found.await
 }
 
 impl Claimed {

@@ -1,6 +1,8 @@
 //! Who is woken by which run.
 
-use ah_model::{NewRepo, NewRun, NewSession, RawJson, RunKind, Session, Timestamp, Vcs};
+use ah_model::{
+    NewExecutor, NewRepo, NewRun, NewSession, Offer, RawJson, RunKind, Session, Timestamp, Vcs,
+};
 use ah_store::block_on;
 
 use super::*;
@@ -8,7 +10,7 @@ use super::*;
 fn claim(executor: &str, tags: &[&str]) -> RunClaim {
     let tags = tags.iter().map(ToString::to_string).collect();
     let offer = Offer { tags, ..Offer::default() };
-    RunClaim { executor_id: executor.parse().unwrap(), offer, lease_ms: 1_000 }
+    RunClaim { executor_id: executor.parse().unwrap(), offer, lease_ms: 1_000, run_id: None }
 }
 
 fn run(id: &str, tags: &[&str]) -> Run {
@@ -43,6 +45,29 @@ fn a_run_wakes_the_one_who_waits_longest_of_those_who_may_take_it() {
     assert_eq!([&plain, &first, &second].map(has_chance), [false, true, true]);
     claims.queued(&run("r3", &[]));
     assert_eq!([&plain, &first, &second].map(has_chance), [true, true, true]);
+}
+
+#[test]
+fn what_the_operator_says_of_an_executor_decides_whom_a_run_wakes() {
+    let claims = Arc::new(Claims::default());
+    let [first, second] = ["a", "b"].map(|id| {
+        let place = claims.enter(&claim(id, &[]));
+        let new = NewExecutor {
+            id: id.parse().unwrap(),
+            offer: Offer::default(),
+            details: RawJson::null(),
+        };
+        place.know(Some(Executor { tags: vec![id.to_owned()], ..new.register(Timestamp::EPOCH) }));
+        place
+    });
+    claims.queued(&run("r1", &["b"]));
+    assert_eq!([&first, &second].map(has_chance), [false, true]);
+    let named = RunClaim { run_id: Some("r3".parse().unwrap()), ..claim("c", &[]) };
+    let named = claims.enter(&named);
+    claims.queued(&run("r2", &[]));
+    assert_eq!([&first, &named].map(has_chance), [true, false]);
+    claims.queued(&run("r3", &[]));
+    assert!(has_chance(&named), "it waits for this one alone");
 }
 
 #[test]

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use ah_model::{
-    Demands, Executor, ExecutorId, KvEntry, Page, PageLimit, PageRequest, RawJson, Timestamp,
+    Demands, Executor, ExecutorFilter, ExecutorId, KvEntry, Page, PageLimit, PageRequest, RawJson,
+    Timestamp,
 };
 use ah_store::{Store, StoreError};
 use serde::Deserialize;
@@ -203,7 +204,8 @@ pub(super) async fn executors(store: &dyn Store) -> Result<Vec<Executor>, StoreE
     let mut found = Vec::new();
     let mut page = PageRequest { limit: PageLimit::MAX, cursor: None };
     loop {
-        let Page { items, next_cursor } = store.list_executors(page.clone()).await?;
+        let Page { items, next_cursor } =
+            store.list_executors(ExecutorFilter::default(), page.clone()).await?;
         found.extend(items);
         page.cursor = next_cursor;
         if page.cursor.is_none() {

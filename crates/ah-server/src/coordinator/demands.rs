@@ -27,6 +27,7 @@ impl From<AskedDemands> for Demands {
             executor_profile: said(asked.executor_profile),
             executor_type: said(asked.executor_type),
             tags: asked.tags.unwrap_or_default(),
+            ..Self::default()
         }
     }
 }

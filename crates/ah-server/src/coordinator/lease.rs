@@ -126,7 +126,9 @@ pub(super) async fn begin(store: &dyn Store, run: &Run) -> Result<Run, StoreErro
 
 #[cfg(test)]
 mod tests {
-    use ah_model::{NewRepo, NewRun, NewSession, Offer, RawJson, RunClaim, RunKind, Session, Vcs};
+    use ah_model::{
+        NewExecutor, NewRepo, NewRun, NewSession, Offer, RawJson, RunClaim, RunKind, Session, Vcs,
+    };
 
     use super::*;
 
@@ -139,16 +141,9 @@ mod tests {
     }
 
     fn executor(registered_ms: i64) -> Executor {
-        Executor {
-            id: "lnch_0".parse().unwrap(),
-            offer: Offer::default(),
-            details: RawJson::null(),
-            generation: 1,
-            created_at: time(0),
-            registered_at: time(registered_ms),
-            seen_at: time(registered_ms),
-            removal_requested_at: None,
-        }
+        let id = "lnch_0".parse().unwrap();
+        let new = NewExecutor { id, offer: Offer::default(), details: RawJson::null() };
+        Executor { created_at: time(0), ..new.register(time(registered_ms)) }
     }
 
     /// A run claimed at 0 and started.
@@ -160,7 +155,7 @@ mod tests {
         let new = NewRun::new(session.id.clone(), RunKind::Start, RawJson::empty_object());
         let mut run = Run::queued(new, "r".parse().unwrap(), &session, time(0));
         let (executor_id, offer) = ("lnch_0".parse().unwrap(), Offer::default());
-        run.claim(&RunClaim { executor_id, offer, lease_ms: WORK_LEASE_MS }, time(0));
+        run.claim(&RunClaim { executor_id, offer, lease_ms: WORK_LEASE_MS, run_id: None }, time(0));
         run.start(&run.lease(), time(0)).unwrap();
         run
     }

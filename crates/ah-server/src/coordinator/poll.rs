@@ -61,8 +61,12 @@ async fn news_until(
     executor: Executor,
     end: Instant,
 ) -> Result<Option<News>, Failure> {
-    let claim =
-        RunClaim { executor_id: executor.id, offer: executor.offer, lease_ms: CLAIM_LEASE_MS };
+    let claim = RunClaim {
+        executor_id: executor.id,
+        offer: executor.offer,
+        lease_ms: CLAIM_LEASE_MS,
+        run_id: None,
+    };
     'again: loop {
         let waiting = Waiting::enter(state, &claim).await?;
         let mut attempt = None;

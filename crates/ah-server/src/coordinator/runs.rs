@@ -126,15 +126,22 @@ pub(super) async fn create(
     Given(body, _share): Given<RawJson, PROMPT_BODY_BYTES_MAX>,
 ) -> Answer {
     let wanted = Wanted::try_from(read_as::<AskedRun>(&body)?)?;
-    let run = queue(&state, wanted, key(&caller, &headers, "runs", &body)?).await?;
+    let asked = Asker { by: caller.user(None), key: key(&caller, &headers, "runs", &body)? };
+    let run = queue(&state, wanted, asked).await?;
     Ok(created(&json!({ "run_id": run.id, "session_id": run.session_id, "status": run.status }))?)
+}
+
+/// Who asks for a run, and the key of the request.
+struct Asker {
+    by: Option<String>,
+    key: Option<RequestKey>,
 }
 
 /// Checks everything that can be wrong, and only then writes: the session and its run at once.
 async fn queue(
     state: &ServerState,
     mut wanted: Wanted,
-    key: Option<RequestKey>,
+    Asker { by, key }: Asker,
 ) -> Result<Run, Detail> {
     let around = Around::read(state, &wanted).await?;
     let resumed = around.resumed.as_ref();
@@ -149,7 +156,7 @@ async fn queue(
     parameters::check(&wanted.parameters, wanted.kind, agent_name.as_deref(), blueprint)?;
     let additional = std::mem::take(&mut wanted.additional);
     let (demands, timeout_ms) = merged(blueprint, resumed, additional, wanted.dialect);
-    let run = NewRun { demands, timeout_ms, ..wanted.into_run(around.scope)? };
+    let run = NewRun { demands, timeout_ms, requested_by: by, ..wanted.into_run(around.scope)? };
     run.check()?;
     let told = Told { session: run.session_id.clone(), parent: run.parent_session_id.clone() };
     let queued = state.call(|store| async move {

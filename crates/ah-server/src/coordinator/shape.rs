@@ -103,7 +103,7 @@ struct DemandsShape {
 impl DemandsShape {
     fn of(demands: Demands) -> Option<Self> {
         let given = !demands.is_empty();
-        let Demands { hostname, project_dir, executor_profile, executor_type, tags } = demands;
+        let Demands { hostname, project_dir, executor_profile, executor_type, tags, .. } = demands;
         given.then_some(Self { hostname, project_dir, executor_profile, executor_type, tags })
     }
 }

@@ -5,7 +5,7 @@
 use ah_model::{Run, RunClaim};
 use tokio::time::{Instant, sleep_until};
 
-use crate::claims::{Place, Told, Try};
+use crate::claims::{Place, Told, Try, enter};
 use crate::live::Interest;
 use crate::problem::Failure;
 use crate::state::ServerState;
@@ -28,8 +28,7 @@ pub(super) enum Woken {
 
 impl Waiting {
     pub(super) async fn enter(state: &ServerState, claim: &RunClaim) -> Result<Self, Failure> {
-        let (place, interest) = (state.claims.enter(claim), state.want_news());
-        state.followed().await?;
+        let (place, interest) = enter(state, claim).await?;
         Ok(Self { place, _interest: interest })
     }
 

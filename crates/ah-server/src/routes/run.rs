@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::access::Access;
 use crate::answer::{self, Answer, Items, created, ok};
+use crate::auth::Caller;
 use crate::extract::{JsonBody, Pairs, PathId};
 use crate::limits::{PROMPT_BODY_BYTES_MAX, RUN_BODY_BYTES_MAX, WAIT_SECONDS_MAX};
 use crate::problem::Failure;
@@ -77,8 +78,10 @@ struct Restored {
 
 async fn create(
     State(state): State<ServerState>,
-    JsonBody(run, _share): JsonBody<NewRun, PROMPT_BODY_BYTES_MAX>,
+    caller: Caller,
+    JsonBody(mut run, _share): JsonBody<NewRun, PROMPT_BODY_BYTES_MAX>,
 ) -> Answer {
+    run.requested_by = caller.user(run.requested_by);
     let run = state.call(|store| async move { store.create_run(run).await }).await?;
     state.claims.queued(&run);
     created(&run)

@@ -24,6 +24,7 @@ pub(crate) fn routes() -> Routes {
     Routes::new()
         .post("/runs/claim", Access::EXECUTE, claim_doc, claim)
         .post("/runs/{id}/renew", Access::EXECUTE, about("Keeps the lease of a run"), renew)
+        .post("/runs/{id}/lose", Access::EXECUTE, about("The holder of a run cannot go on"), lose)
         .post("/runs/{id}/start", Access::EXECUTE, about("The holder of a run began"), start)
         .post("/runs/{id}/bind", Access::EXECUTE, bound.fails([404, 409]), bind)
         .post("/runs/{id}/events", Access::EXECUTE, events, append)
@@ -99,6 +100,15 @@ async fn renew(
 ) -> Answer {
     let lease = Lease { run_id, epoch };
     ok(&state.call(move |store| async move { store.renew_run(lease, lease_ms).await }).await?)
+}
+
+async fn lose(
+    State(state): State<ServerState>,
+    PathId(run_id): PathId<RunId>,
+    JsonBody(Started { epoch }, _share): JsonBody<Started>,
+) -> Answer {
+    let lease = Lease { run_id, epoch };
+    ok(&state.call(|store| async move { store.lose_run(lease).await }).await?)
 }
 
 async fn start(

@@ -2,9 +2,9 @@
 
 use ah_model::limits::PAGE_ITEMS_MAX;
 use ah_model::{
-    ApprovalId, ApprovalStatus, BatchId, Cursor, ExecutorId, FeedCursor, Lifecycle, MessageId,
-    MessageStatus, Party, QuestionId, QuestionStatus, RunStatus, SessionId, SessionStatus,
-    Timestamp,
+    ApprovalId, ApprovalStatus, BatchId, Cursor, ExecutorId, ExecutorStatus, FeedCursor, Lifecycle,
+    MessageId, MessageStatus, OutboxId, Party, QuestionId, QuestionStatus, RunStatus, SessionId,
+    SessionStatus, Timestamp,
 };
 use schemars::{JsonSchema, json_schema};
 
@@ -142,6 +142,22 @@ pub(crate) fn runs() -> [Param; 3] {
         Param::of::<SessionId>("sessionId", "Of this session"),
         Param::of::<ExecutorId>("executorId", "Held by this executor, or held last"),
     ]
+}
+
+pub(crate) fn executors() -> [Param; 3] {
+    [
+        Param::of::<ExecutorStatus>("status", "In one of these statuses").repeated(),
+        Param::text("tag", "With this tag, whoever gave it").repeated(),
+        Param::text("label", "With this label, `key=value`").repeated(),
+    ]
+}
+
+pub(crate) fn of_executor() -> Param {
+    Param::of::<ExecutorId>("executorId", "Of this executor alone")
+}
+
+pub(crate) fn outbox() -> Param {
+    Param::of::<OutboxId>("outboxId", "The outbox").required()
 }
 
 pub(crate) fn messages() -> [Param; 5] {

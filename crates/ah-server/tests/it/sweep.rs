@@ -40,6 +40,7 @@ impl Server {
             executor_id: "e1".parse().unwrap(),
             offer: Offer::default(),
             lease_ms: LEASE_MS,
+            run_id: None,
         };
         assert!(store.claim_run(claim).await.unwrap().is_some());
         clock.advance_ms(LEASE_MS as i64);

@@ -299,7 +299,11 @@ mod tests {
                 "DROP TABLE message_blocks",
                 "CREATE INDEX messages_to ON messages(lower(recipient), number)",
                 "CREATE INDEX messages_from ON messages(lower(sender), number)",
-                "DELETE FROM schema_migrations WHERE version = 7",
+                "ALTER TABLE executors DROP COLUMN status",
+                "ALTER TABLE executors DROP COLUMN capacity",
+                "ALTER TABLE runs DROP COLUMN requested_by",
+                "DROP TABLE outboxes",
+                "DELETE FROM schema_migrations WHERE version >= 7",
                 "PRAGMA user_version = 6",
             ],
         );
@@ -307,7 +311,7 @@ mod tests {
         let (store, upgrade) = open_in(&directory);
         assert_eq!(
             (upgrade.from, upgrade.steps.as_slice()),
-            (6, &["7__message_blocks".to_owned()][..])
+            (6, &["7__message_blocks", "8__enrolled_executors"].map(str::to_owned)[..])
         );
         assert_eq!(blocks(&store), [("mira".to_owned(), 0), ("operator".to_owned(), 0)]);
         let all = MessageFilter { party: Some(Party::Operator), ..MessageFilter::default() };

@@ -10,7 +10,7 @@ use crate::page::sized_page;
 use crate::reader::Reader;
 use crate::resources::Resources;
 use crate::session::{self, Access};
-use crate::tx::{Row, Tx, query_all};
+use crate::tx::{Row, Tx, query_all, query_first};
 
 const SELECT: &str = "SELECT run_id, child_session_id, parent_session_id, status, error, result, \
     attempts, created_at, delivered_by, number FROM callbacks";
@@ -87,11 +87,24 @@ pub(super) fn deliver(
         return Ok(false);
     }
     let parameters = Callback::parameters(&waiting)?;
-    let run = create(tx, ctx, &NewRun::new(parent.id.clone(), RunKind::Resume, parameters))?;
+    let resume = NewRun {
+        requested_by: last_asked(tx, &parent.id)?,
+        ..NewRun::new(parent.id.clone(), RunKind::Resume, parameters)
+    };
+    let run = create(tx, ctx, &resume)?;
     for callback in &waiting {
         tx.execute(CARRY, &[run.id.as_str().into(), callback.run_id.as_str().into()])?;
     }
     Ok(true)
+}
+
+const LAST_ASKED: &str =
+    "SELECT requested_by FROM runs WHERE session_id = $1 ORDER BY number DESC LIMIT 1";
+
+/// Who asked for the newest run of a session: it goes on for them.
+fn last_asked(tx: &mut dyn Tx, session: &SessionId) -> Result<Option<String>, StoreError> {
+    let asked = query_first(tx, LAST_ASKED, &[session.as_str().into()], |row| row.opt_text(0))?;
+    Ok(asked.flatten())
 }
 
 const RELEASE: &str = "UPDATE callbacks SET delivered_by = NULL, attempts = attempts + 1 \

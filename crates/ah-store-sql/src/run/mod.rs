@@ -1,19 +1,20 @@
 //! Runs in SQL: `row` reads and writes the row, `claim` gives runs away, `report` hears their
-//! holders, `stop` and `sweep` end what others or time decided, `callback` tells parents.
+//! holders, `outbox` what they say later, `stop` and `sweep` end what others or time decided, `callback` tells parents.
 //!
 //! Rows are locked in one order everywhere: the session, then its run, then the parent's session.
 
 mod callback;
 mod claim;
+mod outbox;
 mod report;
 mod row;
 mod stop;
 mod sweep;
 
 use ah_model::{
-    Appended, Callback, ChangeKind, Cursor, ExecutorId, Invalid, Lease, NewEvent, NewRun, Page,
-    PageRequest, Run, RunClaim, RunEnd, RunFilter, RunId, Session, SessionId, SessionUpdate, Swept,
-    check_lease_ms,
+    Appended, Callback, ChangeKind, Cursor, ExecutorId, Invalid, Lease, NewEvent, NewRun, OutboxId,
+    Page, PageRequest, Renewed, Reports, ReportsTaken, Run, RunClaim, RunEnd, RunFilter, RunId,
+    RunStatus, Session, SessionId, SessionUpdate, Swept, check_lease_ms, check_renewal,
 };
 use ah_store::{Kind, Runs, StoreError};
 use async_trait::async_trait;
@@ -135,7 +136,10 @@ fn list(tx: &mut dyn Tx, filter: &RunFilter, page: &PageRequest) -> Result<Page<
         let before = last.map_or(first, |(_, number)| *number);
         let mut query = Statement::new(row::SELECT, tx.dialect());
         query.push(" WHERE number < ").param(before);
-        query.any_of("status", filter.statuses.iter().map(|status| status.as_str()));
+        // In their own order they are the words of an index, if they are those of a holder.
+        let mut statuses = filter.statuses.clone();
+        statuses.sort();
+        query.one_of_ours("status", statuses.into_iter().map(RunStatus::as_str).collect());
         if let Some(session) = &filter.session_id {
             query.condition("session_id = ", session.as_str());
         }
@@ -210,7 +214,7 @@ impl Runs for SqlStore {
         // Looking costs no write, and a queue of what nobody here can take may be long. A key that
         // was used before is asked about in any case.
         let wanted = claim.clone();
-        let first = self.read(move |tx, _| claim::first(tx, &wanted.offer)).await?;
+        let first = self.read(move |tx, _| claim::first(tx, &wanted)).await?;
         let Some(from) = first.or(self.key.as_ref().map(|_| 0)) else {
             return Ok(None);
         };
@@ -221,6 +225,33 @@ impl Runs for SqlStore {
     async fn renew_run(&self, lease: Lease, lease_ms: u64) -> Result<Run, StoreError> {
         check_lease_ms(lease_ms)?;
         self.once(move |tx, ctx| report::renew(tx, ctx, &lease, lease_ms)).await
+    }
+
+    async fn renew_runs(
+        &self,
+        executor: ExecutorId,
+        leases: Vec<Lease>,
+        lease_ms: u64,
+    ) -> Result<Renewed, StoreError> {
+        check_renewal(&leases, lease_ms)?;
+        self.write(move |tx, ctx| outbox::renew(tx, ctx, &executor, &leases, lease_ms)).await
+    }
+
+    async fn take_reports(&self, reports: Reports) -> Result<ReportsTaken, StoreError> {
+        reports.check()?;
+        self.once(move |tx, ctx| outbox::take(tx, ctx, &reports)).await
+    }
+
+    async fn reported_through(
+        &self,
+        executor: ExecutorId,
+        outbox: OutboxId,
+    ) -> Result<u64, StoreError> {
+        self.read(move |tx, _| outbox::through(tx, &executor, &outbox)).await
+    }
+
+    async fn lose_run(&self, lease: Lease) -> Result<Run, StoreError> {
+        self.once(move |tx, ctx| sweep::lose_one(tx, ctx, &lease)).await
     }
 
     async fn start_run(&self, lease: Lease) -> Result<Run, StoreError> {

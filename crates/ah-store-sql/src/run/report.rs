@@ -5,7 +5,7 @@ use ah_model::{
 };
 use ah_store::{Kind, StoreError};
 
-use super::{Locked, end, row, with_session};
+use super::{Locked, SESSION_OF, end, row, with_session};
 use crate::event::{self, Append};
 use crate::resources::Resources;
 use crate::tx::{Tx, query_first};
@@ -54,8 +54,6 @@ pub(super) fn bind(
     let Locked { session, .. } = start(tx, ctx, lease)?;
     session::apply_update(tx, ctx, session, update)
 }
-
-const SESSION_OF: &str = "SELECT session_id FROM runs WHERE id = $1";
 
 /// Appends for the holder of a run.
 pub(super) fn append(

@@ -8,9 +8,9 @@ use crate::tx::{Dialect, Row, Tx, query_first};
 
 /// Every column [`read`] takes.
 pub(super) const SELECT: &str = "SELECT id, session_id, kind, status, parameters, demands, \
-    execution_mode, parent_session_id, timeout_ms, take_by, requeue, executor_id, lease_epoch, \
-    lease_expires_at, stop_requested_at, error, result, created_at, claimed_at, started_at, \
-    ended_at, number FROM runs";
+    execution_mode, parent_session_id, timeout_ms, take_by, requeue, requested_by, executor_id, \
+    lease_epoch, lease_expires_at, stop_requested_at, error, result, created_at, claimed_at, \
+    started_at, ended_at, number FROM runs";
 
 /// The run of that id.
 pub(super) fn get(tx: &mut dyn Tx, id: &RunId) -> Result<Run, StoreError> {
@@ -39,6 +39,7 @@ pub(super) fn read(row: &dyn Row) -> Result<Run, StoreError> {
         timeout_ms: row.opt_int()?.and_then(|ms| u64::try_from(ms).ok()),
         take_by: row.opt_time()?,
         requeue: row.bool()?,
+        requested_by: row.opt_text()?,
         executor_id: row.opt_parse()?,
         lease_epoch: row.uint()?,
         lease_expires_at: row.opt_time()?,
@@ -53,7 +54,7 @@ pub(super) fn read(row: &dyn Row) -> Result<Run, StoreError> {
 }
 
 /// The place of [`SELECT`]'s number.
-pub(super) const NUMBER: usize = 21;
+pub(super) const NUMBER: usize = 22;
 
 /// Demands that cannot be read are met by nobody, rather than by everybody.
 pub(super) fn demands(text: &str) -> Demands {
@@ -67,8 +68,8 @@ pub(super) fn demands(text: &str) -> Demands {
 const INSERT: &str = "INSERT INTO runs (id, session_id, kind, status, parameters, demands, \
     execution_mode, parent_session_id, timeout_ms, take_by, requeue, executor_id, lease_epoch, \
     lease_expires_at, stop_requested_at, error, result, created_at, claimed_at, started_at, \
-    ended_at, number) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, \
-    $16, $17, $18, $19, $20, $21, NUMBER)";
+    ended_at, requested_by, number) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, \
+    $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, NUMBER)";
 
 /// Writes a new row at the end of the queue.
 pub(super) fn insert(tx: &mut dyn Tx, run: &Run) -> Result<(), StoreError> {
@@ -95,6 +96,7 @@ pub(super) fn insert(tx: &mut dyn Tx, run: &Run) -> Result<(), StoreError> {
         run.claimed_at.into(),
         run.started_at.into(),
         run.ended_at.into(),
+        run.requested_by.as_ref().into(),
     ];
     let number = match tx.dialect() {
         Dialect::Sqlite => "(SELECT coalesce(max(number), 0) + 1 FROM runs)",

@@ -1,7 +1,7 @@
 //! What time decides: leases that are over, runs that nobody took, parents that wait.
 
-use ah_model::{ChangeKind, Due, ExecutorId, Run, RunId, Swept, Timestamp, limits};
-use ah_store::StoreError;
+use ah_model::{ChangeKind, Due, ExecutorId, Lease, Run, RunId, Swept, Timestamp, limits};
+use ah_store::{Kind, StoreError};
 
 use super::{Locked, callback, end, row, with_session};
 use crate::resources::Resources;
@@ -76,6 +76,16 @@ fn apply(
             Ok(())
         }
     }
+}
+
+/// A holder gives a run up.
+pub(super) fn lose_one(tx: &mut dyn Tx, ctx: &Resources, lease: &Lease) -> Result<Run, StoreError> {
+    let mut locked = with_session(tx, &lease.run_id)?;
+    let held = locked.run.check_held(lease);
+    held.map_err(|reason| StoreError::conflict(Kind::Run, &locked.run.id, reason))?;
+    let due = locked.run.lost();
+    apply(tx, ctx, &mut locked, due, &mut Swept::default())?;
+    Ok(locked.run)
 }
 
 const HELD: &str = "SELECT id FROM runs WHERE executor_id = $1 \

@@ -11,3 +11,4 @@ mod schema;
 mod sqlite;
 mod version_3;
 mod version_5;
+mod version_7;

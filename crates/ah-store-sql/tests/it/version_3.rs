@@ -65,8 +65,12 @@ fn check_queue(store: &SqlStore) {
     let session = block_on(store.create_session(new_session())).unwrap().id;
     let new = NewRun::new(session, RunKind::Start, RawJson::null());
     let new = block_on(store.create_run(new)).unwrap();
-    let claim =
-        || RunClaim { executor_id: "e".parse().unwrap(), offer: Offer::default(), lease_ms: 1_000 };
+    let claim = || RunClaim {
+        executor_id: "e".parse().unwrap(),
+        offer: Offer::default(),
+        lease_ms: 1_000,
+        run_id: None,
+    };
     let claimed = (0..2).filter_map(|_| block_on(store.claim_run(claim())).unwrap()).collect();
     assert_eq!(ids(claimed), ["a-later".to_owned(), new.id.to_string()]);
 }

@@ -56,7 +56,10 @@ const ROWS: &str = "
 fn check(store: &SqlStore, upgrade: &Upgrade) {
     assert_eq!(
         (upgrade.from, upgrade.steps.as_slice()),
-        (5, ["6__hive".to_owned(), "7__message_blocks".to_owned()].as_slice())
+        (
+            5,
+            ["6__hive", "7__message_blocks", "8__enrolled_executors"].map(str::to_owned).as_slice()
+        )
     );
     let agent = block_on(store.agent_of_name("mira".to_owned())).unwrap().unwrap();
     assert_eq!((agent.lifecycle, agent.session_count), (Lifecycle::Active, 1));

@@ -54,15 +54,22 @@ const ROOMS: &[Room] = &[
         never: &["quinn", "clap"],
     },
     Room {
+        name: "ah-process",
+        uses: &[],
+        tests_use: &[],
+        never: &["tokio", "rusqlite", "postgres", "axum", "clap"],
+    },
+    Room {
         name: "ah-hive",
-        uses: &["ah-model", "ah-store"],
+        uses: &["ah-model", "ah-process", "ah-store"],
         tests_use: TESTED,
         never: &["clap", "axum", "rmcp"],
     },
     Room {
         name: "ah-access",
-        uses: &["ah-model", "ah-store"],
-        tests_use: TESTED,
+        uses: &["ah-model", "ah-process", "ah-store"],
+        // Its bench holds a fleet over a real database.
+        tests_use: &["ah-conformance", "ah-store-sql"],
         never: &["axum", "clap", "rusqlite", "postgres"],
     },
     Room {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use ah_server::AuthMode;
 
 use crate::app::App;
+use crate::commands::executors::ExecutorsArgs;
 use crate::commands::serving::{Residents, Serving, serve};
 use crate::error::CommandError;
 
@@ -28,6 +29,8 @@ pub(crate) struct Args {
     /// in any case
     #[arg(long, value_name = "PORT")]
     coordinator_compat: Option<u16>,
+    #[command(flatten)]
+    executors: ExecutorsArgs,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
@@ -36,5 +39,6 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let (bind, insecure) = (args.bind, args.insecure);
     let coordinator = args.coordinator_compat.map(|port| SocketAddr::new(bind.ip(), port));
     let residents = Residents::Elsewhere;
-    serve(app, &Serving { bind, auth, insecure, tls, coordinator, residents })
+    let executors = Some(&args.executors);
+    serve(app, &Serving { bind, auth, insecure, tls, coordinator, residents, executors })
 }

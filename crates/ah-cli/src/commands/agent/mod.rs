@@ -6,6 +6,7 @@ mod compact;
 mod context;
 mod create;
 mod destroy;
+mod enroll;
 mod fork;
 mod history;
 mod kinds;
@@ -88,8 +89,10 @@ pub(crate) enum Command {
     Stats(Lazy<stats::Args>),
     /// Wait for an agent's mail and run its program once per message
     Run(Lazy<run::Args>),
-    /// Serve the database to other programs over HTTP
+    /// Serve the database to other programs over HTTP, and to executors
     AccessPoint(Lazy<access_point::Args>),
+    /// Work for an access point: take runs, start their programs, report what happens
+    Enroll(Lazy<enroll::Args>),
     /// Agent kinds: the programs that agents are instances of
     #[command(subcommand)]
     Kinds(Lazy<kinds::Command>),
@@ -121,6 +124,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
         Command::Stats(args) => stats::run(app, &args),
         Command::Run(args) => run::run(app, &args),
         Command::AccessPoint(args) => access_point::run(app, &args),
+        Command::Enroll(args) => enroll::run(app, &args),
         Command::Kinds(Lazy(command)) => kinds::run(app, command),
     }
 }

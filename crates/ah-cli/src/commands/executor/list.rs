@@ -1,7 +1,7 @@
-use ah_model::{Executor, Timestamp};
+use ah_model::{Executor, ExecutorFilter, Labels, Timestamp};
 use ah_store::block_on;
 
-use super::state;
+use super::{shown_tags, state};
 use crate::app::App;
 use crate::commands::paging::{Look, Paging};
 use crate::error::CommandError;
@@ -10,28 +10,46 @@ use crate::when::ago;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// Only those in this status: active, draining, disabled or revoked; may be given several times
+    #[arg(long, value_name = "STATUS")]
+    status: Vec<String>,
+    /// Only those with this tag; may be given several times
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
+    /// Only those with this label; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    label: Vec<String>,
     #[command(flatten)]
     paging: Paging,
 }
 
-const HEADER: &[&str] = &["ID", "STATE", "SEEN", "HOST", "PROFILE", "TAGS"];
+const HEADER: &[&str] = &["ID", "NAME", "STATE", "SEEN", "HOST", "PROFILE", "TAGS"];
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
     let now = app.now();
-    let empty = "no executors have registered";
+    let filter = ExecutorFilter {
+        statuses: args.status.iter().map(|word| word.parse()).collect::<Result<_, _>>()?,
+        tags: args.tag.clone(),
+        labels: Labels::from_pairs(&args.label)?,
+    };
+    let empty = match filter == ExecutorFilter::default() {
+        true => "no executors have registered",
+        false => "no executor is like that; `ah executor list` shows all",
+    };
     let look = Look { header: HEADER, empty, row: &|executor| row(executor, now) };
-    args.paging.print(app, &look, |page| Ok(block_on(store.list_executors(page))?))
+    args.paging.print(app, &look, |page| Ok(block_on(store.list_executors(filter.clone(), page))?))
 }
 
 fn row(executor: &Executor, now: Timestamp) -> Vec<String> {
     let text = |text: &Option<String>| printable(text.as_deref().unwrap_or(""));
     vec![
         executor.id.to_string(),
+        text(&executor.friendly_name),
         state(executor, now).to_owned(),
         ago(executor.seen_at, now),
         text(&executor.offer.hostname),
         text(&executor.offer.executor_profile),
-        printable(&executor.offer.tags.join(" ")),
+        shown_tags(executor),
     ]
 }

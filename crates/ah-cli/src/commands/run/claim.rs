@@ -22,6 +22,9 @@ pub(crate) struct Args {
     /// Take only runs that demand one of the tags
     #[arg(long)]
     only_tagged: bool,
+    /// Only this run, if it waits
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
     /// How long before it must be renewed, such as 60s
     #[arg(long, value_name = "SPAN", default_value = "60s")]
     lease: String,
@@ -42,6 +45,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
             require_matching_tags: args.only_tagged,
         },
         lease_ms: when::span(&args.lease)?,
+        run_id: args.run.as_deref().map(str::parse).transpose()?,
     };
     claim.check()?;
     let wait = Duration::from_millis(when::span(&args.wait)?);

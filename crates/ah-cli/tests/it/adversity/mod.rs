@@ -4,6 +4,7 @@
 mod agents;
 mod approvals;
 mod concurrency;
+mod executors;
 mod kill;
 mod ledger;
 mod mail;

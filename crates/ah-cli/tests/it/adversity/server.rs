@@ -257,8 +257,12 @@ fn work(world: &World, client: &Client) {
     let me = NewExecutor { id, offer: Offer::default(), details: RawJson::null() };
     client.ask(|store| block_on(store.register_executor(me.clone()))).unwrap();
     while !world.over.load(Ordering::Relaxed) {
-        let claim =
-            RunClaim { executor_id: me.id.clone(), offer: Offer::default(), lease_ms: LEASE_MS };
+        let claim = RunClaim {
+            executor_id: me.id.clone(),
+            offer: Offer::default(),
+            lease_ms: LEASE_MS,
+            run_id: None,
+        };
         match client.ask(|store| block_on(store.claim_run(claim.clone()))).unwrap() {
             Some(run) => execute(world, client, &run),
             None => thread::sleep(AGAIN),

@@ -1,18 +1,18 @@
-//! Chooses operations on runs, executors and tokens: mostly what the holder of a run would do
+//! Chooses operations on runs and tokens: mostly what the holder of a run would do
 //! next, sometimes what somebody does who has lost it.
 
 use ah_model::limits::{CALLBACK_ATTEMPTS_MAX, STOP_AGAIN_MS};
 use ah_model::{
-    Demands, ExecutionMode, ExecutorId, Exit, Lease, NewExecutor, NewRun, NewSession, NewToken,
-    Offer, RequestKey, Run, RunClaim, RunEnd, RunFilter, RunId, RunKind, RunOutcome, RunStatus,
-    SessionId, SessionStatus, SessionUpdate, TokenId, TokenRole, TokenSecret,
+    Demands, ExecutionMode, ExecutorId, Exit, Lease, NewRun, NewSession, NewToken, Offer,
+    RequestKey, Run, RunClaim, RunEnd, RunFilter, RunId, RunKind, RunOutcome, RunStatus, SessionId,
+    SessionStatus, SessionUpdate, TokenId, TokenRole, TokenSecret,
 };
 
 use super::super::operation::RunOperation;
 use super::{Chooser, METADATA, Operation, PAYLOADS};
 use crate::given::{draft_fields, json, kind, new_task, note, repo};
 
-const EXECUTORS: [&str; 4] = ["e1", "e2", "E1", "spiffe://x/y?z=%20"];
+pub(super) const EXECUTORS: [&str; 4] = ["e1", "e2", "E1", "spiffe://x/y?z=%20"];
 const TOKENS: [&str; 4] = ["t1", "t2", "T1", "t~"];
 /// Sessions that are brought by their first run.
 const BROUGHT: [&str; 8] = ["w1", "w2", "w3", "w4", "w5", "w6", "w7", "w8"];
@@ -21,7 +21,7 @@ impl Chooser<'_> {
     /// One flat table, the frequent first.
     pub(super) fn run_operation(&mut self) -> Operation {
         use RunOperation as Op;
-        let operation = match self.random.below(72) {
+        let operation = match self.random.below(87) {
             0..=11 => Op::Create(Box::new(self.new_run())),
             12..=22 => Op::Claim(self.claim()),
             23..=29 => Op::Start(self.lease()),
@@ -42,27 +42,10 @@ impl Chooser<'_> {
             60 => Op::Restore(Box::new(self.elsewhere())),
             61 => return Operation::DeleteSession(self.run_session()),
             62..=65 => return self.keyed_operation(),
-            66..=68 => self.executor_operation(),
+            66..=83 => return Operation::Executors(self.executor_operation()),
             _ => self.token_operation(),
         };
         Operation::Runs(operation)
-    }
-
-    fn executor_operation(&mut self) -> RunOperation {
-        use RunOperation as Op;
-        let id = self.executor_id();
-        match self.random.below(7) {
-            0 | 1 => Op::RegisterExecutor(NewExecutor {
-                id,
-                offer: self.offer(),
-                details: json(self.random.pick(&PAYLOADS)),
-            }),
-            2 => Op::Executor(id),
-            3 => Op::ListExecutors(self.start()),
-            4 => Op::ExecutorSeen(id),
-            5 => Op::AskExecutorToGo(id),
-            _ => Op::RemoveExecutor(id),
-        }
     }
 
     fn token_operation(&mut self) -> RunOperation {
@@ -104,6 +87,7 @@ impl Chooser<'_> {
                 executor_id: "e1".parse().unwrap(),
                 offer: Offer { tags: vec![other.to_owned()], ..Offer::default() },
                 lease_ms: 5_000,
+                run_id: None,
             })),
             4 => Op::CreateTask(new_task(other)),
             5 => Op::SaveDraft(None, draft_fields(other)),
@@ -120,14 +104,14 @@ impl Chooser<'_> {
         Operation::Keyed(key, Box::new(operation))
     }
 
-    fn executor_id(&mut self) -> ExecutorId {
+    pub(super) fn executor_id(&mut self) -> ExecutorId {
         if self.executors.is_empty() || self.random.one_in(2) {
             return self.random.pick(&EXECUTORS).parse().unwrap();
         }
         self.random.pick(&self.executors)
     }
 
-    fn offer(&mut self) -> Offer {
+    pub(super) fn offer(&mut self) -> Offer {
         let host = self.random.pick(&["h1", "h2", "Fix ☃"]);
         let tags: &[&str] = match self.random.one_in(20) {
             true => &[""],
@@ -151,6 +135,9 @@ impl Chooser<'_> {
             true => Demands {
                 hostname: self.random.one_in(2).then(|| host.to_owned()),
                 tags: tags.iter().map(ToString::to_string).collect(),
+                labels: self.executor_labels(),
+                os: self.random.one_in(6).then(|| "linux".to_owned()),
+                cpu_cores: self.random.pick(&[None, None, None, Some(4)]),
                 ..Demands::default()
             },
         }
@@ -163,11 +150,16 @@ impl Chooser<'_> {
             true => self.offer(),
             false => offer_for(&self.random.pick(&waiting).demands),
         };
-        RunClaim { executor_id: self.executor_id(), offer, lease_ms: self.lease_ms() }
+        RunClaim {
+            executor_id: self.executor_id(),
+            offer,
+            lease_ms: self.lease_ms(),
+            run_id: self.random.one_in(4).then(|| self.run_id()),
+        }
     }
 
     /// Seldom one that is too short.
-    fn lease_ms(&mut self) -> u64 {
+    pub(super) fn lease_ms(&mut self) -> u64 {
         match self.random.one_in(15) {
             true => 999,
             false => self.random.pick(&[1_000, 9_000, 9_000, 30_000, 90_000]),
@@ -175,7 +167,7 @@ impl Chooser<'_> {
     }
 
     /// Mostly that of a run that somebody holds.
-    fn lease(&mut self) -> Lease {
+    pub(super) fn lease(&mut self) -> Lease {
         let held = self.runs.iter().filter(|run| {
             matches!(run.status, RunStatus::Claimed | RunStatus::Running | RunStatus::Stopping)
         });
@@ -284,10 +276,11 @@ impl Chooser<'_> {
             false => self.random.pick(&[None, None, None, Some(1), Some(20_000)]),
         };
         new.requeue = self.random.one_in(3);
+        new.requested_by = self.maybe_user();
         new
     }
 
-    fn run_end(&mut self) -> RunEnd {
+    pub(super) fn run_end(&mut self) -> RunEnd {
         let outcomes = [RunOutcome::Completed, RunOutcome::Completed, RunOutcome::Failed];
         let failed = self.random.one_in(3);
         let code = self.random.pick(&[None, Some(0), Some(-1)]);

@@ -1,6 +1,6 @@
-//! Asks operations on runs, executors and tokens.
+//! Asks operations on runs and tokens.
 
-use ah_model::{Callback, Executor, Lease, NewRun, RawJson, Run, RunFilter};
+use ah_model::{Callback, Lease, NewRun, RawJson, Run, RunClaim, RunFilter};
 use ah_store::{Store, StoreError};
 use serde_json::{Value, json};
 
@@ -25,7 +25,11 @@ pub(super) async fn perform(
             pages(start, |page| store.list_runs(filter.clone(), page), run).await?
         }
         Op::OfSession(id) => store.session_runs(names.id(&id)).await?.iter().map(run).collect(),
-        Op::Claim(claim) => store.claim_run(claim).await?.as_ref().map_or(Value::Null, run),
+        Op::Claim(claim) => {
+            let run_id = claim.run_id.map(|id| names.id(&id));
+            let claimed = store.claim_run(RunClaim { run_id, ..claim }).await?;
+            claimed.as_ref().map_or(Value::Null, run)
+        }
         Op::Renew(lease, lease_ms) => run(&store.renew_run(held(lease), lease_ms).await?),
         Op::Start(lease) => run(&store.start_run(held(lease)).await?),
         Op::Bind(lease, update) => json!(store.bind_run(held(lease), update).await?),
@@ -37,14 +41,6 @@ pub(super) async fn perform(
         Op::Sweep => json!(store.sweep_runs().await?),
         Op::Callbacks(id) => store.callbacks(names.id(&id)).await?.iter().map(callback).collect(),
         Op::Restore(given) => json!(store.restore_run(restored(*given, names)).await?),
-        Op::RegisterExecutor(new) => executor(&store.register_executor(new).await?),
-        Op::Executor(id) => executor(&store.executor(id).await?),
-        Op::ListExecutors(start) => {
-            pages(start, |page| store.list_executors(page), executor).await?
-        }
-        Op::ExecutorSeen(id) => executor(&store.executor_seen(id).await?),
-        Op::AskExecutorToGo(id) => executor(&store.ask_executor_to_go(id).await?),
-        Op::RemoveExecutor(id) => store.remove_executor(id).await?.iter().map(run).collect(),
         Op::CreateToken(new) => json!(store.create_token(new).await?),
         Op::Credentials(id) => json!(store.credentials(id).await?),
         Op::ListTokens(start) => {
@@ -56,7 +52,7 @@ pub(super) async fn perform(
 }
 
 /// Its values as text, as those of events; a callback's has the ids of children in it.
-fn run(run: &Run) -> Value {
+pub(super) fn run(run: &Run) -> Value {
     let rest = Run { parameters: RawJson::null(), result: None, ..run.clone() };
     json!({
         "parameters": cut_ids(run.parameters.as_str()),
@@ -68,11 +64,6 @@ fn run(run: &Run) -> Value {
 fn callback(callback: &Callback) -> Value {
     let rest = Callback { result: None, ..callback.clone() };
     json!({ "result": callback.result.as_ref().map(RawJson::as_str), "rest": rest })
-}
-
-fn executor(executor: &Executor) -> Value {
-    let rest = Executor { details: RawJson::null(), ..executor.clone() };
-    json!({ "details": executor.details.as_str(), "rest": rest })
 }
 
 fn new_run(new: NewRun, names: &Names<'_>) -> NewRun {

@@ -4,39 +4,50 @@ use serde::{Deserialize, Serialize};
 
 /// What tells a process from all others that had or will have its number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Born {
+pub struct Born {
     /// Its number.
-    pub(super) id: u32,
+    pub id: u32,
     /// When it began, in ticks since the machine did.
-    pub(super) start: u64,
+    pub start: u64,
     /// Which start of the machine that was.
     boot: String,
 }
 
 /// A process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Process {
-    pub(super) id: u32,
-    pub(super) group: u32,
-    pub(super) start: u64,
+pub struct Process {
+    /// Its number.
+    pub id: u32,
+    /// Who started it, or took it over.
+    pub parent: u32,
+    /// Its group.
+    pub group: u32,
+    /// When it began, in ticks since the machine did.
+    pub start: u64,
     /// One that has ended is there until somebody asks how.
-    pub(super) lives: bool,
+    pub lives: bool,
 }
 
 impl Born {
+    /// The process, if it is there still: not another one of its number.
+    pub fn process(&self) -> Option<Process> {
+        let is_same = |one: &Process| one.start == self.start;
+        look(self.id).filter(is_same).filter(|_| self.is_of_this_boot())
+    }
+
     /// Whether the machine has not begun again since.
-    pub(super) fn is_of_this_boot(&self) -> bool {
+    pub fn is_of_this_boot(&self) -> bool {
         boot().is_some_and(|boot| boot == self.boot)
     }
 }
 
 /// How the process of that number is known again.
-pub(super) fn born(id: u32) -> Option<Born> {
+pub fn born(id: u32) -> Option<Born> {
     Some(Born { id, start: look(id)?.start, boot: boot()? })
 }
 
 /// All that can be seen.
-pub(super) fn all() -> Vec<Process> {
+pub fn all() -> Vec<Process> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -46,8 +57,17 @@ pub(super) fn all() -> Vec<Process> {
 
 impl Process {
     /// The environment that it began with; empty if it cannot be seen.
-    pub(super) fn environment(&self) -> Vec<u8> {
+    fn environment(&self) -> Vec<u8> {
         std::fs::read(format!("/proc/{}/environ", self.id)).unwrap_or_default()
+    }
+
+    /// Whether it began with all of these variables.
+    pub fn has(&self, variables: &[(&str, &str)]) -> bool {
+        let environment = self.environment();
+        variables.iter().all(|(name, value)| {
+            let entry = format!("{name}={value}");
+            environment.split(|byte| *byte == 0).any(|other| other == entry.as_bytes())
+        })
     }
 }
 
@@ -60,10 +80,11 @@ fn look(id: u32) -> Option<Process> {
 /// anything.
 fn parse(id: u32, stat: &str) -> Option<Process> {
     let words: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+    let parent = words.get(1)?.parse().ok()?;
     let group = words.get(2)?.parse().ok()?;
     let start = words.get(19)?.parse().ok()?;
     let lives = !matches!(*words.first()?, "Z" | "X" | "x");
-    Some(Process { id, group, start, lives })
+    Some(Process { id, parent, group, start, lives })
 }
 
 fn boot() -> Option<String> {
@@ -80,7 +101,8 @@ mod tests {
         let rest = "4 5 6 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 777 8192 1";
         for (state, lives) in [("S", true), ("R", true), ("Z", false)] {
             let stat = format!("12 (a) Z 1 2 (b) {state} {rest}\n");
-            assert_eq!(parse(12, &stat), Some(Process { id: 12, group: 5, start: 777, lives }));
+            let wanted = Process { id: 12, parent: 4, group: 5, start: 777, lives };
+            assert_eq!(parse(12, &stat), Some(wanted));
         }
         assert_eq!(parse(12, "12 (a) S 4"), None);
     }

@@ -1,31 +1,41 @@
-//! The processes of one turn: the program and whatever it started.
+//! A group of processes: a program and whatever it started.
 
 use std::process::Command;
 
 /// A group of processes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Group(u32);
+pub struct Group(u32);
 
 impl Group {
     /// The group of the program with that number, which [`begin`] made its head.
-    pub(super) fn of(process: u32) -> Self {
+    pub fn of(process: u32) -> Self {
         Self(process)
     }
 
     /// Asks them to end.
-    pub(super) fn ask(self) {
+    pub fn ask(self) {
         self.signal(Signal::Terminate);
     }
 
     /// Ends them.
-    pub(super) fn kill(self) {
+    pub fn kill(self) {
         self.signal(Signal::Kill);
+    }
+
+    /// Holds them still.
+    pub fn hold(self) {
+        self.signal(Signal::Hold);
+    }
+
+    /// Lets them go on.
+    pub fn go_on(self) {
+        self.signal(Signal::GoOn);
     }
 
     /// Waits until its head has ended, which stays there to be asked how: so long nobody else gets
     /// its number.
     #[cfg(unix)]
-    pub(super) fn await_head(self) {
+    pub fn await_head(self) {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         if let Some(pid) = self.pid() {
@@ -35,7 +45,7 @@ impl Group {
     }
 
     #[cfg(not(unix))]
-    pub(super) fn await_head(self) {}
+    pub fn await_head(self) {}
 
     #[cfg(unix)]
     fn pid(self) -> Option<rustix::process::Pid> {
@@ -48,6 +58,8 @@ impl Group {
         let signal = match signal {
             Signal::Terminate => rustix::process::Signal::TERM,
             Signal::Kill => rustix::process::Signal::KILL,
+            Signal::Hold => rustix::process::Signal::STOP,
+            Signal::GoOn => rustix::process::Signal::CONT,
         };
         // Whoever has ended already needs no signal.
         if let Some(pid) = self.pid() {
@@ -63,14 +75,16 @@ impl Group {
 enum Signal {
     Terminate,
     Kill,
+    Hold,
+    GoOn,
 }
 
 /// Makes the program the head of a group of its own, which the terminal's signals do not reach.
 #[cfg(unix)]
-pub(super) fn begin(command: &mut Command) {
+pub fn begin(command: &mut Command) {
     use std::os::unix::process::CommandExt;
     command.process_group(0);
 }
 
 #[cfg(not(unix))]
-pub(super) fn begin(_command: &mut Command) {}
+pub fn begin(_command: &mut Command) {}

@@ -1,0 +1,226 @@
+//! One connection of an executor: dialled, and frames both ways until it is over.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ah_model::RequestId;
+use tokio::sync::mpsc::{Receiver as Orders, UnboundedSender};
+use tokio::time::timeout;
+
+use super::core::{Input, Said, Stream};
+use super::serve::{Message, Servers};
+use crate::frame::{Frame, Lane};
+use crate::link::{Dialer, Link, ReceiveError, Receiver, SendError, Sender};
+
+/// How long an access point may take to read a farewell.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// What the agent wants of a connection.
+pub(super) enum Order {
+    Send { stream: Stream, frame: Frame },
+    Close { word: &'static str },
+}
+
+/// A connection to be made.
+pub(super) struct Dialling {
+    pub(super) dial: u64,
+    pub(super) dialer: Arc<Dialer>,
+    pub(super) servers: Arc<Servers>,
+    pub(super) messages: UnboundedSender<Message>,
+}
+
+/// Why a conversation is over.
+enum Over {
+    There,
+    Here { word: &'static str },
+}
+
+impl From<ReceiveError> for Over {
+    fn from(error: ReceiveError) -> Self {
+        error.word().map_or(Self::There, |word| Self::Here { word })
+    }
+}
+
+impl From<SendError> for Over {
+    fn from(_: SendError) -> Self {
+        Self::There
+    }
+}
+
+/// A request that came: its stream's halves and its frame.
+type Came = (RequestId, Frame, Sender, Receiver);
+
+pub(super) async fn converse(dialling: Dialling, orders: Orders<Order>) {
+    let Dialling { dial, messages, .. } = &dialling;
+    let (dial, messages) = (*dial, messages.clone());
+    match connect(&dialling).await {
+        Ok((link, sender, receiver)) => {
+            let (requests, requested) = tokio::sync::mpsc::channel(16);
+            let mut conversation = Conversation {
+                link,
+                dial,
+                messages: messages.clone(),
+                control: sender,
+                reports: None,
+                asked: HashMap::new(),
+                requests,
+            };
+            conversation.tell(Input::Dialled { dial });
+            let over = conversation.go_on(receiver, orders, requested).await;
+            conversation.end(over).await;
+        }
+        Err(detail) => {
+            let said = Said::Unreachable { detail };
+            let _ = messages.send(Message::Input(Input::Heard { said }));
+        }
+    }
+    // The executor may have stopped.
+    let _ = messages.send(Message::Input(Input::Closed { dial, retry_after_ms: None }));
+}
+
+async fn connect(dialling: &Dialling) -> Result<(Link, Sender, Receiver), String> {
+    let Servers { hosts, way, terms } = &*dialling.servers;
+    let count = u64::try_from(hosts.len().max(1)).unwrap_or(1);
+    let place = usize::try_from((dialling.dial - 1) % count).unwrap_or(0);
+    let host = hosts.get(place).ok_or("there is no server to dial")?;
+    let link =
+        dialling.dialer.dial(host, *way, &terms()).await.map_err(|error| error.to_string())?;
+    let opened = link.open(&[Lane::ServerControl]).await;
+    let (sender, receiver) = opened.map_err(|closed| format!("{host}: {closed}"))?;
+    Ok((link, sender, receiver))
+}
+
+struct Conversation {
+    link: Link,
+    dial: u64,
+    messages: UnboundedSender<Message>,
+    control: Sender,
+    reports: Option<Sender>,
+    /// Requests that are not answered.
+    asked: HashMap<RequestId, Sender>,
+    requests: tokio::sync::mpsc::Sender<Came>,
+}
+
+impl Conversation {
+    async fn go_on(
+        &mut self,
+        mut control: Receiver,
+        mut orders: Orders<Order>,
+        mut requested: Orders<Came>,
+    ) -> Over {
+        let mut acks = None;
+        loop {
+            let next = tokio::select! {
+                frame = control.next() => self.came(Stream::Control, frame),
+                frame = next_of(&mut acks) => self.came(Stream::Reports, frame),
+                stream = self.link.accept(&[Lane::Request]) => match stream {
+                    Ok((sender, receiver)) => {
+                        tokio::spawn(first_frame(sender, receiver, self.requests.clone()));
+                        Ok(())
+                    }
+                    Err(_) => Err(Over::There),
+                },
+                Some((id, frame, sender, receiver)) = requested.recv() => {
+                    self.asked.insert(id.clone(), sender);
+                    tokio::spawn(watch(receiver, self.dial, id.clone(), self.messages.clone()));
+                    self.came(Stream::Request(id), Ok(Some(frame)))
+                }
+                order = orders.recv() => match order {
+                    Some(order) => self.obey(order, &mut acks).await,
+                    None => Err(Over::Here { word: "shutdown" }),
+                },
+            };
+            if let Err(over) = next {
+                return over;
+            }
+        }
+    }
+
+    fn came(&self, stream: Stream, frame: Result<Option<Frame>, ReceiveError>) -> Result<(), Over> {
+        let Some(frame) = frame? else { return Err(Over::There) };
+        self.tell(Input::Frame { dial: self.dial, stream, frame });
+        Ok(())
+    }
+
+    fn tell(&self, input: Input) {
+        // The executor may have stopped.
+        let _ = self.messages.send(Message::Input(input));
+    }
+
+    async fn obey(&mut self, order: Order, acks: &mut Option<Receiver>) -> Result<(), Over> {
+        match order {
+            Order::Send { stream: Stream::Control, frame } => self.control.send(&frame).await?,
+            Order::Send { stream: Stream::Reports, frame } => {
+                if self.reports.is_none() {
+                    let opened = self.link.open(&[Lane::ReportAck]).await;
+                    let (sender, receiver) = opened.map_err(|_| Over::There)?;
+                    (self.reports, *acks) = (Some(sender), Some(receiver));
+                }
+                if let Some(reports) = &mut self.reports {
+                    reports.send(&frame).await?;
+                }
+            }
+            Order::Send { stream: Stream::Request(id), frame } => self.answer(id, frame).await,
+            Order::Close { word } => return Err(Over::Here { word }),
+        }
+        Ok(())
+    }
+
+    /// A request that the access point gave up meanwhile is no trouble.
+    async fn answer(&mut self, id: RequestId, frame: Frame) {
+        let is_last = matches!(frame, Frame::Reply(_));
+        if !is_last {
+            if let Some(sender) = self.asked.get_mut(&id) {
+                let _ = sender.send(&frame).await;
+            }
+        } else if let Some(mut sender) = self.asked.remove(&id) {
+            let _ = sender.send(&frame).await;
+            let _ = sender.finish();
+        }
+    }
+
+    /// The access point hears why, if it still listens, before the connection is closed.
+    async fn end(self, over: Over) {
+        let word = match over {
+            Over::There => "over",
+            Over::Here { word } => {
+                // A peer that does not take it in time does without.
+                let _ = timeout(FAREWELL, self.control.deliver()).await;
+                word
+            }
+        };
+        self.link.close(word, "");
+    }
+}
+
+async fn next_of(acks: &mut Option<Receiver>) -> Result<Option<Frame>, ReceiveError> {
+    match acks {
+        Some(acks) => acks.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Reads what a request's stream begins with.
+async fn first_frame(
+    sender: Sender,
+    mut receiver: Receiver,
+    requests: tokio::sync::mpsc::Sender<Came>,
+) {
+    // A stream that brings nothing whole is dropped, and with it reset.
+    let Ok(Some(frame)) = receiver.next().await else { return };
+    let Some(id) = frame.request_head().map(|head| head.id.clone()) else { return };
+    let _ = requests.send((id, frame, sender, receiver)).await;
+}
+
+/// Waits until the access point takes a request back.
+async fn watch(
+    mut receiver: Receiver,
+    dial: u64,
+    request: RequestId,
+    messages: UnboundedSender<Message>,
+) {
+    if let Err(ReceiveError::Reset) = receiver.next().await {
+        let _ = messages.send(Message::Input(Input::RequestDropped { dial, request }));
+    }
+}

@@ -1,0 +1,284 @@
+//! What an executor's core is told, and what it wants done.
+
+use ah_model::{
+    Ended, ExecutorId, Machine, Offer, OutboxId, RawJson, ReportItem, ReportRefusal, RequestId,
+    RunId, SessionId,
+};
+
+use crate::executor::outbox::Draft;
+use crate::frame::{Frame, Launch, Load};
+pub use crate::point::Stream;
+
+/// How an executor behaves, and who it is.
+#[derive(Debug, Clone)]
+pub struct AgentOptions {
+    /// Who it is.
+    pub executor_id: ExecutorId,
+    /// Its program and version.
+    pub software: String,
+    /// Where its identity comes from.
+    pub identity_provider: String,
+    /// What runs may demand of it.
+    pub offer: Offer,
+    /// Its machine.
+    pub machine: Option<Machine>,
+    /// What else it says of itself.
+    pub details: RawJson,
+    /// How many runs it works on at a time.
+    pub capacity: u32,
+    /// The first pause before it dials again; doubled with every failure.
+    pub retry_ms: u64,
+    /// The longest.
+    pub retry_max_ms: u64,
+    /// How long an access point may take to answer Hello.
+    pub greeting_ms: u64,
+    /// How long programs that were found again go on before an access point has said that their
+    /// runs are still its own.
+    pub unsure_ms: u64,
+    /// Sets it apart from others that dial at the same time.
+    pub seed: u64,
+}
+
+/// What a machine has kept of an executor that ran before.
+#[derive(Debug, Clone)]
+pub struct Restored {
+    /// Its outbox.
+    pub outbox: OutboxId,
+    /// What it has forgotten because an access point has it.
+    pub through: u64,
+    /// The newest report in it.
+    pub last_seq: u64,
+    /// Its runs.
+    pub runs: Vec<RestoredRun>,
+}
+
+/// A run that a machine has kept.
+#[derive(Debug, Clone)]
+pub struct RestoredRun {
+    /// The run.
+    pub run_id: RunId,
+    /// Of its claim.
+    pub epoch: u64,
+    /// The session.
+    pub session_id: SessionId,
+    /// How it is.
+    pub process: Process,
+    /// Where the report of its end is in the outbox, if it is there.
+    pub end_seq: Option<u64>,
+}
+
+/// How the program of a run is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Process {
+    /// It runs.
+    Started,
+    /// It could not be started.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+    /// It ended.
+    Exited {
+        /// How.
+        ended: Box<Ended>,
+    },
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Input {
+    /// A connection is made and has its control stream.
+    Dialled {
+        /// By this dial.
+        dial: u64,
+    },
+    /// A dial came to nothing, or its connection is gone.
+    Closed {
+        /// Which.
+        dial: u64,
+        /// When the other side wants to be asked again.
+        retry_after_ms: Option<u64>,
+    },
+    /// A frame came.
+    Frame {
+        /// On the connection of this dial.
+        dial: u64,
+        /// On this stream.
+        stream: Stream,
+        /// The frame.
+        frame: Frame,
+    },
+    /// The access point dropped the stream of a request.
+    RequestDropped {
+        /// On the connection of this dial.
+        dial: u64,
+        /// The request.
+        request: RequestId,
+    },
+    /// The outbox has kept something.
+    Kept {
+        /// The newest report in it.
+        last_seq: u64,
+        /// The ends of runs among it, and their numbers.
+        ends: Vec<(RunId, u64, u64)>,
+    },
+    /// What was read from the outbox.
+    Read {
+        /// The oldest that were asked for; none if there are none.
+        items: Vec<ReportItem>,
+    },
+    /// Something about the program of a run.
+    Process {
+        /// The run.
+        run_id: RunId,
+        /// Of its claim.
+        epoch: u64,
+        /// What.
+        process: Process,
+    },
+    /// How busy the machine is.
+    Measured {
+        /// Told with the next heartbeat.
+        load: Load,
+    },
+    /// The identity is a new one: the connection is made again with it.
+    Rotated,
+    /// Something that only an operator wants to know.
+    Heard {
+        /// What.
+        said: Said,
+    },
+    /// The executor is about to stop; its programs go on.
+    Leave,
+    /// Time has passed.
+    Tick,
+}
+
+/// What a program is to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Signal {
+    /// End well, within so many milliseconds.
+    Stop {
+        /// How long it may take.
+        grace_ms: u64,
+    },
+    /// End at once.
+    Kill,
+    /// Hold still.
+    Pause,
+    /// Go on.
+    Resume,
+}
+
+/// Something to be done.
+#[derive(Debug)]
+pub enum Output {
+    /// Connect, and open the control stream.
+    Dial {
+        /// The number of the dial.
+        dial: u64,
+    },
+    /// Send a frame.
+    Send {
+        /// On the connection of this dial.
+        dial: u64,
+        /// On this stream; the stream of reports is opened by its first frame.
+        stream: Stream,
+        /// The frame.
+        frame: Frame,
+    },
+    /// Close a connection once what was sent is on its way.
+    Close {
+        /// Which.
+        dial: u64,
+        /// Why, as one word.
+        word: &'static str,
+    },
+    /// Start the program of a run.
+    Spawn(Box<Launch>),
+    /// Tell the program of a run.
+    Signal {
+        /// The run.
+        run_id: RunId,
+        /// Of its claim.
+        epoch: u64,
+        /// What.
+        signal: Signal,
+    },
+    /// Write into the outbox.
+    Keep(Draft),
+    /// Read from the outbox, oldest first.
+    Read {
+        /// What follows this number.
+        after: u64,
+    },
+    /// The outbox may forget.
+    Forget {
+        /// Everything up to this number.
+        through: u64,
+        /// Of it, what was refused: to be kept aside first.
+        refused: Vec<ReportRefusal>,
+    },
+    /// Nothing more is to be known of a run.
+    Drop {
+        /// The run.
+        run_id: RunId,
+        /// Of its claim.
+        epoch: u64,
+    },
+    /// Tell the operator.
+    Say(Said),
+}
+
+/// What an operator wants to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// The access point has taken it.
+    Connected {
+        /// Its name.
+        server: String,
+        /// How far its clock is ahead of ours, in milliseconds.
+        ahead_ms: i64,
+    },
+    /// The access point did not take it.
+    Refused {
+        /// The reason, as a word.
+        word: &'static str,
+        /// In words.
+        detail: String,
+    },
+    /// The access point ended it.
+    Goodbye {
+        /// The reason, as a word.
+        word: &'static str,
+        /// In words.
+        detail: String,
+    },
+    /// No access point could be reached.
+    Unreachable {
+        /// What was tried, and how it went.
+        detail: String,
+    },
+    /// Something could not be done with a run.
+    Trouble {
+        /// The run.
+        run_id: RunId,
+        /// Why not.
+        detail: String,
+    },
+    /// The outbox could not forget what is reported: it is reported again.
+    OutboxTrouble {
+        /// Why not.
+        detail: String,
+    },
+    /// A run is no longer its own.
+    Lost {
+        /// The run.
+        run_id: RunId,
+    },
+    /// The lease of a run could not be prolonged in time, so its program was ended.
+    Fenced {
+        /// The run.
+        run_id: RunId,
+    },
+}

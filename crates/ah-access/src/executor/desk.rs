@@ -1,0 +1,177 @@
+//! The thread that writes down and forgets, and the hands that start and signal programs.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use ah_model::{Happened, Lease, ReportRefusal};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::core::{Input, Process, Said, Signal};
+use super::host::{Host, HostError, Start};
+use super::outbox::{Draft, Outbox, OutboxError};
+use super::pump::Pump;
+use super::serve::Message;
+use crate::frame::Launch;
+
+/// Most items and bytes that are read of the outbox at a time.
+const READ_ITEMS: usize = 512;
+const READ_BYTES: u64 = 4 * 1024 * 1024;
+/// When an outbox that cannot take something is tried again.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// Something to be written down or forgotten, in order.
+pub(super) enum Job {
+    Keep(Draft),
+    Forget { through: u64, refused: Vec<ReportRefusal> },
+    Drop(Lease),
+}
+
+/// Gives work to the thread, and to hands of their own.
+#[derive(Clone)]
+pub(super) struct Desk {
+    jobs: Sender<Job>,
+    host: Arc<Host>,
+    outbox: Arc<Outbox>,
+    messages: UnboundedSender<Message>,
+}
+
+impl Desk {
+    pub(super) fn start(
+        host: Arc<Host>,
+        outbox: Arc<Outbox>,
+        pump: Pump,
+        messages: UnboundedSender<Message>,
+    ) -> Self {
+        let (jobs, queue) = channel();
+        let clerk = Clerk {
+            host: Arc::clone(&host),
+            outbox: Arc::clone(&outbox),
+            pump,
+            messages: messages.clone(),
+        };
+        std::thread::spawn(move || clerk.work(&queue));
+        Self { jobs, host, outbox, messages }
+    }
+
+    pub(super) fn give(&self, job: Job) {
+        // The thread goes on as long as somebody can give it work.
+        let _ = self.jobs.send(job);
+    }
+
+    pub(super) fn start_run(&self, launch: Launch) {
+        let desk = self.clone();
+        tokio::task::spawn_blocking(move || {
+            let Launch { run_id, epoch, session_id, parameters, .. } = launch;
+            let lease = Lease { run_id, epoch };
+            let start = Start { lease: lease.clone(), session_id, parameters };
+            let process = match desk.host.launch(&start) {
+                Ok(_) => Process::Started,
+                Err(error) => Process::Failed { reason: described(&error) },
+            };
+            desk.tell(Input::Process { run_id: lease.run_id, epoch, process });
+        });
+    }
+
+    pub(super) fn signal(&self, lease: Lease, signal: Signal) {
+        let desk = self.clone();
+        tokio::task::spawn_blocking(move || {
+            let done = match signal {
+                Signal::Stop { grace_ms } => {
+                    desk.host.stop(&lease, Duration::from_millis(grace_ms))
+                }
+                Signal::Kill => desk.host.kill(&lease),
+                Signal::Pause => desk.host.pause(&lease),
+                Signal::Resume => desk.host.resume(&lease),
+            };
+            if let Err(error) = done {
+                let detail = described(&error);
+                let said = Said::Trouble { run_id: lease.run_id, detail };
+                desk.tell(Input::Heard { said });
+            }
+        });
+    }
+
+    pub(super) fn read(&self, after: u64) {
+        let desk = self.clone();
+        tokio::task::spawn_blocking(move || {
+            let items = desk.outbox.pending(after, READ_ITEMS, READ_BYTES).unwrap_or_default();
+            desk.tell(Input::Read { items });
+        });
+    }
+
+    fn tell(&self, input: Input) {
+        let _ = self.messages.send(Message::Input(input));
+    }
+}
+
+fn described(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+struct Clerk {
+    host: Arc<Host>,
+    outbox: Arc<Outbox>,
+    pump: Pump,
+    messages: UnboundedSender<Message>,
+}
+
+impl Clerk {
+    fn work(&self, queue: &Receiver<Job>) {
+        while let Ok(job) = queue.recv() {
+            match job {
+                Job::Keep(draft) => self.keep(draft),
+                Job::Forget { through, refused } => self.forget(through, &refused),
+                Job::Drop(lease) => match self.host.forget(&lease) {
+                    // It was never begun here.
+                    Ok(()) | Err(HostError::NotHeld { .. }) => {}
+                    Err(error) => self.trouble(&lease, &error),
+                },
+            }
+        }
+    }
+
+    fn keep(&self, draft: Draft) {
+        let lease = Lease { run_id: draft.run_id.clone(), epoch: draft.epoch };
+        let (begins, ends) = match draft.what {
+            Happened::Started {} => (true, false),
+            Happened::Ended(_) => (false, true),
+            Happened::Event { .. } => (false, false),
+        };
+        let seq = loop {
+            match self.outbox.append(vec![draft.clone()]) {
+                Ok(numbers) => break *numbers.end(),
+                Err(OutboxError::Full { .. }) => std::thread::sleep(AGAIN),
+                Err(error) => {
+                    self.trouble(&lease, &error);
+                    std::thread::sleep(AGAIN);
+                }
+            }
+        };
+        let ends = if ends { vec![(lease.run_id.clone(), lease.epoch, seq)] } else { Vec::new() };
+        let _ = self.messages.send(Message::Input(Input::Kept { last_seq: seq, ends }));
+        if begins {
+            self.pump.watch(lease);
+        }
+    }
+
+    /// What was refused is kept aside before it is forgotten; what cannot be kept aside is not.
+    fn forget(&self, through: u64, refused: &[ReportRefusal]) {
+        let done = self.outbox.refuse(refused).and_then(|()| self.outbox.forget(through));
+        if let Err(error) = done {
+            let said = Said::OutboxTrouble { detail: described(&error) };
+            let _ = self.messages.send(Message::Input(Input::Heard { said }));
+        }
+    }
+
+    fn trouble(&self, lease: &Lease, error: &dyn std::error::Error) {
+        let said = Said::Trouble { run_id: lease.run_id.clone(), detail: described(error) };
+        let _ = self.messages.send(Message::Input(Input::Heard { said }));
+    }
+}

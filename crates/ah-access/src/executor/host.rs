@@ -1,0 +1,527 @@
+//! The runs of this machine: each a program under its keeper, in a folder of its own.
+//!
+//! The folder is durable before anything begins, and stays until the executor has reported how the
+//! run ended. An executor that comes again finds every run as it is: running, ended, or lost, and of
+//! a lost one nothing runs any more when that is said. One process of a run at a time: a newer lease
+//! ends what an older one left running before it begins anything.
+
+mod output;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ah_model::{Invalid, Lease, RawJson, RunId, SessionId, Timestamp};
+use ah_process::{Lock, LockError};
+use ah_store::Clock;
+use serde_json::json;
+
+pub use self::output::Piece;
+use self::output::Reader;
+use self::watch::Keeper;
+pub use super::folder::{Asked, End, Stream};
+use super::folder::{Folder, Order};
+use super::keep::control::Word;
+use super::keep::{Begun, KEEP};
+use super::outbox::Draft;
+pub use super::parameters::Programs;
+use super::parameters::{self, Names};
+use crate::file::{self, FileError};
+use crate::frame::{Happened, HeldState};
+
+const LOCK: &str = "lock";
+const RUNS: &str = "runs";
+/// How long a run of an older lease may take to end when it is killed, and a keeper to do as told.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// How programs are run here.
+#[derive(Debug, Clone)]
+pub struct HostOptions {
+    /// The command that is our own program as a keeper, see [`keep`](super::keep).
+    pub keeper: Vec<String>,
+    /// Where programs run that are not told where.
+    pub work: PathBuf,
+    /// The programs that take prompts.
+    pub programs: Programs,
+    /// Where programs are looked for that are named without a path.
+    pub search: Vec<PathBuf>,
+    /// Variables of all programs besides the executor's own.
+    pub environment: Vec<(String, String)>,
+    /// Variables of the executor that no program gets: those that hold secrets.
+    pub withheld: Vec<String>,
+    /// Most bytes that are kept of each stream of a run.
+    pub output_bytes_max: u64,
+}
+
+/// A run to begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// The lease it is begun under.
+    pub lease: Lease,
+    /// The session.
+    pub session_id: SessionId,
+    /// What it was queued with.
+    pub parameters: RawJson,
+}
+
+/// A run that was begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Started {
+    /// Just now, as that process.
+    Now(u32),
+    /// Before: the same again changes nothing.
+    Before,
+}
+
+/// How a run stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The lease it was begun under.
+    pub lease: Lease,
+    /// The session.
+    pub session_id: SessionId,
+    /// How it stands.
+    pub state: HeldState,
+}
+
+/// Why something cannot be done with a run.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// A file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Another executor uses the directory.
+    #[error("the runs in {} are kept by {holder}; one executor at a time", directory.display())]
+    Used {
+        /// The directory.
+        directory: PathBuf,
+        /// Who.
+        holder: String,
+    },
+    /// Parameters that cannot be run.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// A program that is not on this machine.
+    #[error("the program {program:?} is not on this machine; it was looked for in {searched}")]
+    ProgramMissing {
+        /// What was looked for.
+        program: String,
+        /// Where.
+        searched: String,
+    },
+    /// Nothing was begun.
+    #[error("run {run} was not begun: {reason}")]
+    NotBegun {
+        /// The run.
+        run: RunId,
+        /// Why.
+        reason: String,
+    },
+    /// A newer lease of the run was begun here.
+    #[error("run {run} has epoch {newest} here, {epoch} is older")]
+    Stale {
+        /// The run.
+        run: RunId,
+        /// What was shown.
+        epoch: u64,
+        /// What it has.
+        newest: u64,
+    },
+    /// There is no such run here.
+    #[error("run {run} with epoch {epoch} is not here")]
+    NotHeld {
+        /// The run.
+        run: RunId,
+        /// What was shown.
+        epoch: u64,
+    },
+    /// Its program has not ended.
+    #[error("run {run} with epoch {epoch} has not ended")]
+    Runs {
+        /// The run.
+        run: RunId,
+        /// Its epoch.
+        epoch: u64,
+    },
+    /// It has ended, or is being ended.
+    #[error("run {run} is ending and cannot be paused or resumed")]
+    Ending {
+        /// The run.
+        run: RunId,
+    },
+    /// Its keeper does not listen.
+    #[error("the keeper of run {run} with epoch {epoch} does not listen")]
+    Deaf {
+        /// The run.
+        run: RunId,
+        /// Its epoch.
+        epoch: u64,
+    },
+    /// A process of it does not end.
+    #[error("process {process} of a lost run cannot be ended")]
+    Left {
+        /// The process.
+        process: u32,
+    },
+}
+
+/// What is called when a run has ended.
+pub type Tell = Box<dyn Fn(&Lease) + Send + Sync>;
+
+/// The runs of this machine.
+#[derive(Debug)]
+pub struct Host {
+    inner: Arc<Inner>,
+    damaged: Vec<(PathBuf, String)>,
+    _lock: Lock,
+}
+
+struct Inner {
+    runs_directory: PathBuf,
+    options: HostOptions,
+    clock: Arc<dyn Clock>,
+    tell: Tell,
+    runs: Mutex<BTreeMap<(RunId, u64), Run>>,
+    changed: Condvar,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inner")
+            .field("runs_directory", &self.runs_directory)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Run {
+    session_id: SessionId,
+    folder: Folder,
+    stage: Stage,
+    output: Arc<Mutex<Reader>>,
+}
+
+#[derive(Debug, Clone)]
+enum Stage {
+    Starting,
+    Running,
+    Ended(End),
+}
+
+impl Host {
+    /// Takes over the runs in `directory` for `holder`. `tell` hears of every run that ends from here
+    /// on; those that have ended already are among the [`Self::runs`].
+    pub fn open(
+        directory: &Path,
+        options: HostOptions,
+        clock: Arc<dyn Clock>,
+        holder: &str,
+        tell: Tell,
+    ) -> Result<Self, HostError> {
+        file::make_private_dir(directory)?;
+        let lock = directory.join(LOCK);
+        let lock = Lock::take(&lock, holder).map_err(|error| match error {
+            LockError::Held { holder } => {
+                HostError::Used { directory: directory.to_owned(), holder }
+            }
+            LockError::File { operation, source } => FileError::io(operation, &lock, source).into(),
+        })?;
+        let runs_directory = directory.join(RUNS);
+        file::make_private_dir(&runs_directory)?;
+        let (runs, changed) = (Mutex::default(), Condvar::new());
+        let inner = Arc::new(Inner { runs_directory, options, clock, tell, runs, changed });
+        let damaged = inner.adopt()?;
+        Ok(Self { inner, damaged, _lock: lock })
+    }
+
+    /// Folders of runs that could not be read, and why. They are left as they are.
+    pub fn damaged(&self) -> &[(PathBuf, String)] {
+        &self.damaged
+    }
+
+    /// Every run that is here and not forgotten.
+    pub fn runs(&self) -> Vec<Standing> {
+        let runs = self.inner.runs();
+        let standing = runs.iter().map(|((run_id, epoch), run)| Standing {
+            lease: Lease { run_id: run_id.clone(), epoch: *epoch },
+            session_id: run.session_id.clone(),
+            state: run.state(),
+        });
+        standing.collect()
+    }
+
+    /// How a run ended, if it has.
+    pub fn end(&self, lease: &Lease) -> Option<End> {
+        match self.inner.run(lease).ok()?.stage {
+            Stage::Ended(end) => Some(end),
+            Stage::Starting | Stage::Running => None,
+        }
+    }
+
+    /// Begins a run. The same lease again changes nothing; an older one is refused; a newer one ends
+    /// what the older began first.
+    pub fn launch(&self, start: &Start) -> Result<Started, HostError> {
+        let inner = &self.inner;
+        let Lease { run_id, epoch } = &start.lease;
+        let (order, stdin) = inner.order(start)?;
+        let folder = Folder::of(&inner.runs_directory, &start.lease);
+        let runs = inner.end_older(&start.lease)?;
+        let Some(mut runs) = runs else { return Ok(Started::Before) };
+        folder.make(&order, stdin.as_deref())?;
+        runs.insert((run_id.clone(), *epoch), Run::new(&order, &folder, Stage::Starting)?);
+        drop(runs);
+        let waits = watch::begin(inner, &start.lease, &folder).map_err(|error| error.to_string());
+        let begun = waits.and_then(|waits| {
+            begin(&folder, &order, &inner.options.withheld).map(|begun| (waits, begun))
+        });
+        match begun {
+            Ok((waits, (process, keeper))) => {
+                inner.set(&start.lease, Stage::Running);
+                // It listens as long as it was told nothing.
+                let _ = waits.send(Keeper::Ours(keeper));
+                Ok(Started::Now(process))
+            }
+            Err(reason) => {
+                inner.runs().remove(&(run_id.clone(), *epoch));
+                inner.changed.notify_all();
+                folder.remove()?;
+                Err(HostError::NotBegun { run: run_id.clone(), reason })
+            }
+        }
+    }
+
+    /// Asks a run's program to end, and kills it after `grace`.
+    pub fn stop(&self, lease: &Lease, grace: Duration) -> Result<(), HostError> {
+        let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
+        self.inner.tell(lease, Word::Stop(grace_ms)).map(drop)
+    }
+
+    /// Ends a run's program at once.
+    pub fn kill(&self, lease: &Lease) -> Result<(), HostError> {
+        self.inner.tell(lease, Word::Kill).map(drop)
+    }
+
+    /// Holds a run's processes still.
+    pub fn pause(&self, lease: &Lease) -> Result<(), HostError> {
+        let run = self.inner.tell(lease, Word::Pause)?;
+        self.await_state(lease, || run.folder.is_paused())
+    }
+
+    /// Lets a run's processes go on.
+    pub fn resume(&self, lease: &Lease) -> Result<(), HostError> {
+        let run = self.inner.tell(lease, Word::Resume)?;
+        self.await_state(lease, || !run.folder.is_paused())
+    }
+
+    fn await_state(&self, lease: &Lease, is_so: impl Fn() -> bool) -> Result<(), HostError> {
+        let until = Instant::now() + PATIENCE;
+        while !is_so() {
+            let run = self.inner.run(lease)?;
+            let is_ending = run.folder.is_stopping() || matches!(run.stage, Stage::Ended(_));
+            if is_ending || Instant::now() >= until {
+                return Err(HostError::Ending { run: lease.run_id.clone() });
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    /// The next piece of a run's output that is not taken; the same one until it is. `None` if there
+    /// is none now, and for ever if the run had ended before.
+    pub fn output(&self, lease: &Lease) -> Result<Option<Piece>, HostError> {
+        let run = self.inner.run(lease)?;
+        // Looked at before the files: of a run that has ended they are whole.
+        let is_over = matches!(run.stage, Stage::Ended(_));
+        let mut reader = run.output.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(reader.next(is_over)?)
+    }
+
+    /// The piece is kept elsewhere.
+    pub fn taken(&self, lease: &Lease, piece: &Piece) -> Result<(), HostError> {
+        let run = self.inner.run(lease)?;
+        run.output.lock().unwrap_or_else(PoisonError::into_inner).taken(piece);
+        Ok(())
+    }
+
+    /// Forgets a run that has ended, with its output.
+    pub fn forget(&self, lease: &Lease) -> Result<(), HostError> {
+        let run = self.inner.run(lease)?;
+        let Lease { run_id, epoch } = lease.clone();
+        if !matches!(run.stage, Stage::Ended(_)) {
+            return Err(HostError::Runs { run: run_id, epoch });
+        }
+        run.folder.remove()?;
+        self.inner.runs().remove(&(run_id, epoch));
+        Ok(())
+    }
+}
+
+impl Standing {
+    /// What it wrote, for the outbox.
+    pub fn wrote(&self, piece: &Piece, at: Timestamp) -> Result<Draft, Invalid> {
+        let (stream, offset) = (piece.stream.as_str(), piece.offset);
+        let data = json!({ "stream": stream, "offset": offset, "text": piece.text });
+        let what = Happened::Event { kind: "hostLog".to_owned(), data: RawJson::of(&data)? };
+        Ok(self.draft(&format!("{stream}/{offset}"), at, what))
+    }
+
+    /// The key is the same whenever the same is said again.
+    fn draft(&self, part: &str, at: Timestamp, what: Happened) -> Draft {
+        let Lease { run_id, epoch } = self.lease.clone();
+        let dedup_key = format!("{run_id}/{epoch}/{part}");
+        Draft { run_id, epoch, session_id: self.session_id.clone(), dedup_key, at, what }
+    }
+}
+
+impl Run {
+    fn new(order: &Order, folder: &Folder, stage: Stage) -> Result<Self, FileError> {
+        let output = Arc::new(Mutex::new(Reader::open(folder)?));
+        let (session_id, folder) = (order.session_id.clone(), folder.clone());
+        Ok(Self { session_id, folder, stage, output })
+    }
+
+    fn state(&self) -> HeldState {
+        match self.stage {
+            Stage::Ended(_) => HeldState::Ended,
+            Stage::Starting => HeldState::Starting,
+            Stage::Running if self.folder.is_stopping() => HeldState::Stopping,
+            Stage::Running if self.folder.is_paused() => HeldState::Paused,
+            Stage::Running => HeldState::Running,
+        }
+    }
+}
+
+impl Inner {
+    fn runs(&self) -> MutexGuard<'_, BTreeMap<(RunId, u64), Run>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self, lease: &Lease) -> Result<Run, HostError> {
+        let Lease { run_id, epoch } = lease.clone();
+        let found = self.runs().get(&(run_id.clone(), epoch)).cloned();
+        found.ok_or(HostError::NotHeld { run: run_id, epoch })
+    }
+
+    fn set(&self, lease: &Lease, stage: Stage) {
+        if let Some(run) = self.runs().get_mut(&(lease.run_id.clone(), lease.epoch)) {
+            run.stage = stage;
+        }
+        self.changed.notify_all();
+    }
+
+    /// Tells a run's keeper a word. One that has ended hears nothing, and needs to hear nothing; one
+    /// that has just begun may not listen yet.
+    fn tell(&self, lease: &Lease, word: Word) -> Result<Run, HostError> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let run = self.run(lease)?;
+            if matches!(run.stage, Stage::Ended(_)) || run.folder.tell(&word.line())? {
+                return Ok(run);
+            }
+            if Instant::now() >= until {
+                let Lease { run_id, epoch } = lease.clone();
+                return Err(HostError::Deaf { run: run_id, epoch });
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// What the keeper of a run is to do, and the program's input.
+    fn order(&self, start: &Start) -> Result<(Order, Option<String>), HostError> {
+        let Start { lease, session_id, parameters } = start;
+        let options = &self.options;
+        let names = Names { session: session_id.as_str(), run: lease.run_id.as_str() };
+        let (program, stdin) =
+            parameters::read(parameters, &options.programs, names, &options.work)?;
+        let name = program.argv.first().cloned().unwrap_or_default();
+        if !ah_process::is_found(&name, &options.search) {
+            let searched = options.search.iter().map(|dir| dir.display().to_string());
+            let searched = searched.collect::<Vec<_>>().join(":");
+            return Err(HostError::ProgramMissing { program: name, searched });
+        }
+        let output_bytes_max = program.limits.output_bytes.unwrap_or(options.output_bytes_max);
+        let order = Order {
+            lease: lease.clone(),
+            session_id: session_id.clone(),
+            program,
+            environment: options.environment.clone(),
+            output_bytes_max: output_bytes_max.min(options.output_bytes_max),
+            keeper: options.keeper.clone(),
+        };
+        Ok((order, stdin))
+    }
+
+    /// Ends what older leases of the run left running. `None` if the lease is here already.
+    #[expect(clippy::type_complexity, reason = "the lock goes on to the caller")]
+    fn end_older(
+        &self,
+        lease: &Lease,
+    ) -> Result<Option<MutexGuard<'_, BTreeMap<(RunId, u64), Run>>>, HostError> {
+        let Lease { run_id, epoch } = lease.clone();
+        let until = Instant::now() + PATIENCE;
+        let mut runs = self.runs();
+        loop {
+            let of_run = (run_id.clone(), 0)..=(run_id.clone(), u64::MAX);
+            let newest = runs.range(of_run.clone()).next_back().map(|((_, newest), _)| *newest);
+            match newest {
+                Some(newest) if newest == epoch => return Ok(None),
+                Some(newest) if newest > epoch => {
+                    return Err(HostError::Stale { run: run_id, epoch, newest });
+                }
+                Some(_) | None => {}
+            }
+            let mut older = runs.range(of_run);
+            let running = older.find(|(_, run)| !matches!(run.stage, Stage::Ended(_)));
+            let Some(((_, older), run)) = running else { return Ok(Some(runs)) };
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(HostError::Runs { run: run_id, epoch: *older });
+            }
+            run.folder.tell(&Word::Kill.line())?;
+            let waited = self.changed.wait_timeout(runs, left.min(Duration::from_millis(100)));
+            runs = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// Begins a keeper and hears of its program. The error says why there is none, and that nothing
+/// runs.
+fn begin(folder: &Folder, order: &Order, withheld: &[String]) -> Result<(u32, Child), String> {
+    let mut keeper = spawn(folder, order, withheld)
+        .map_err(|error| format!("cannot start the keeper {:?}: {error}", order.keeper.first()))?;
+    let lines = keeper.stdout.take().map(|stdout| BufReader::new(stdout).lines());
+    let lines = lines.into_iter().flatten().map_while(Result::ok);
+    let begun = lines.filter_map(|line| serde_json::from_str(&line).ok()).next();
+    match begun {
+        Some(Begun::Started(process)) => Ok((process, keeper)),
+        Some(Begun::Failed(reason)) => {
+            // It has said so after everything, and ends.
+            let _ = keeper.wait();
+            Err(reason)
+        }
+        None => {
+            let status = keeper.wait();
+            let said = std::fs::read_to_string(folder.complaints()).unwrap_or_default();
+            let status = status.map_or_else(|error| error.to_string(), |it| it.to_string());
+            Err(format!("its keeper ended with {status}: {}", said.trim()))
+        }
+    }
+}
+
+fn spawn(folder: &Folder, order: &Order, withheld: &[String]) -> std::io::Result<Child> {
+    let (name, rest) = order.keeper.split_first().ok_or(std::io::ErrorKind::NotFound)?;
+    let complaints = File::create(folder.complaints())?;
+    let mut command = Command::new(name);
+    command.args(rest).arg(KEEP).arg(folder.path());
+    for name in withheld {
+        command.env_remove(name);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(complaints).spawn()
+}

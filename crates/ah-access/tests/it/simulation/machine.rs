@@ -1,0 +1,325 @@
+//! An executor's machine: its core, its outbox, its programs, and what of it survives what.
+
+use std::collections::BTreeMap;
+
+use ah_access::executor::core::{
+    Agent, AgentOptions, Input, Output, Process, Restored, RestoredRun, Said, Signal,
+};
+use ah_access::executor::outbox::Draft;
+use ah_access::frame::Launch;
+use ah_access::point::ConnectionId;
+use ah_conformance::Random;
+use ah_model::{
+    Ended, ExecutorId, Exit, Happened, Offer, OutboxId, RawJson, ReportItem, ReportRefusalReason,
+    RunId, RunOutcome, SessionId,
+};
+
+use super::world::{Happening, Side, Step, World};
+
+const CAPACITY: u32 = 2;
+
+pub(super) struct Machine {
+    pub(super) id: ExecutorId,
+    pub(super) boot: u64,
+    /// Rises when the machine itself starts again: no program survives that.
+    power: u64,
+    since_ms: u64,
+    permille: u64,
+    ahead_ms: i64,
+    pub(super) agent: Option<Agent>,
+    pub(super) connection: Option<(u64, ConnectionId)>,
+    outbox: OutboxId,
+    /// All that ever was in the outbox; nothing is taken out, so that it can be compared.
+    pub(super) items: Vec<ReportItem>,
+    pub(super) forgotten: u64,
+    pub(super) refused: Vec<u64>,
+    /// Whether they were kept or refused is not known here.
+    pub(super) unsure: Vec<u64>,
+    /// Runs that the machine has a record of.
+    pub(super) records: BTreeMap<RunId, Record>,
+}
+
+pub(super) struct Record {
+    pub(super) epoch: u64,
+    session_id: SessionId,
+    process: Option<Process>,
+    pub(super) events: u64,
+}
+
+impl Machine {
+    pub(super) fn new(number: usize, random: &mut Random) -> Self {
+        Self {
+            id: format!("spiffe://sim/ah/agent/node-{number}").parse().unwrap(),
+            boot: 0,
+            power: 0,
+            since_ms: 0,
+            permille: 970 + random.below(61),
+            ahead_ms: i64::try_from(random.below(7_200_000)).unwrap() - 3_600_000,
+            agent: None,
+            connection: None,
+            outbox: format!("outbox-{number}").parse().unwrap(),
+            items: Vec::new(),
+            forgotten: 0,
+            refused: Vec::new(),
+            unsure: Vec::new(),
+            records: BTreeMap::new(),
+        }
+    }
+
+    fn options(&self) -> AgentOptions {
+        AgentOptions {
+            executor_id: self.id.clone(),
+            software: "ah".to_owned(),
+            identity_provider: "files".to_owned(),
+            offer: Offer::default(),
+            machine: None,
+            details: RawJson::null(),
+            capacity: CAPACITY,
+            retry_ms: 200,
+            retry_max_ms: 5_000,
+            greeting_ms: 3_000,
+            unsure_ms: super::server::LEASE_MS,
+            seed: self.boot * 7 + 1,
+        }
+    }
+
+    fn restored(&self) -> Restored {
+        let end_seq = |id: &RunId, epoch: u64| {
+            let mut items = self.items.iter();
+            let is_end = |item: &&ReportItem| {
+                item.run_id == *id && item.epoch == epoch && matches!(item.what, Happened::Ended(_))
+            };
+            items.find(is_end).map(|item| item.seq)
+        };
+        let run = |(id, record): (&RunId, &Record)| RestoredRun {
+            run_id: id.clone(),
+            epoch: record.epoch,
+            session_id: record.session_id.clone(),
+            process: record.process.clone().unwrap_or(Process::Started),
+            end_seq: end_seq(id, record.epoch),
+        };
+        Restored {
+            outbox: self.outbox.clone(),
+            through: self.forgotten,
+            last_seq: self.items.len() as u64,
+            runs: self.records.iter().map(run).collect(),
+        }
+    }
+
+    /// Whether the program of a run lives.
+    pub(super) fn is_at_work(&self, run_id: &RunId, epoch: u64) -> bool {
+        self.records.get(run_id).is_some_and(|record| {
+            record.epoch == epoch && !matches!(record.process, Some(Process::Exited { .. }))
+        })
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.agent.is_some()
+    }
+}
+
+/// How a program ended.
+fn exited(outcome: RunOutcome, error: &str) -> Process {
+    let error = Some(error.to_owned()).filter(|error| !error.is_empty());
+    let ended = Ended { outcome, error, result: None, idle: false, exit: Exit::default() };
+    Process::Exited { ended: Box::new(ended) }
+}
+
+impl World {
+    pub(super) fn now_at(&self, machine: usize) -> ah_access::moment::Moment {
+        let one = &self.machines[machine];
+        self.moment(one.since_ms, one.permille, one.ahead_ms)
+    }
+
+    pub(super) fn machine_up(&mut self, machine: usize) {
+        if self.machines[machine].is_up() {
+            return;
+        }
+        self.machines[machine].boot += 1;
+        self.machines[machine].since_ms = self.now_ms;
+        let now = self.now_at(machine);
+        let one = &mut self.machines[machine];
+        let agent = Agent::new(one.options(), one.restored(), now);
+        one.agent = Some(agent);
+        let boot = one.boot;
+        self.note(|| format!("machine {machine} is up"));
+        self.after(0, Happening::AgentTick { machine, boot });
+    }
+
+    /// The executor ends without a word; with `power` its programs as well.
+    pub(super) fn crash_machine(&mut self, machine: usize, power: bool) {
+        if self.machines[machine].agent.take().is_none() {
+            return;
+        }
+        self.note(|| format!("machine {machine} crashes, power {power}"));
+        if power {
+            let one = &mut self.machines[machine];
+            one.power += 1;
+            for record in one.records.values_mut() {
+                if !matches!(record.process, Some(Process::Exited { .. })) {
+                    record.process = Some(exited(RunOutcome::Failed, "the machine started again"));
+                }
+            }
+        }
+        for id in self.connections_of(|its, _| its == machine) {
+            self.hang_up(id, Side::Executor);
+        }
+        self.within(40_000, Happening::MachineUp { machine });
+    }
+
+    pub(super) fn tick_agent(&mut self, machine: usize, boot: u64) {
+        if self.machines[machine].boot != boot || !self.machines[machine].is_up() {
+            return;
+        }
+        self.tell_agent(machine, boot, Input::Tick);
+        self.after(100, Happening::AgentTick { machine, boot });
+    }
+
+    pub(super) fn tell_agent(&mut self, machine: usize, boot: u64, input: Input) {
+        if self.machines[machine].boot != boot {
+            return;
+        }
+        let now = self.now_at(machine);
+        let Some(agent) = &mut self.machines[machine].agent else { return };
+        let outputs = agent.on(now, input);
+        for output in outputs {
+            self.do_for_agent(machine, boot, output);
+        }
+    }
+
+    fn do_for_agent(&mut self, machine: usize, boot: u64, output: Output) {
+        match output {
+            Output::Dial { dial } => self.dial(machine, boot, dial),
+            Output::Send { dial, stream, frame } => {
+                if let Some((_, id)) = self.machines[machine].connection.filter(|(d, _)| *d == dial)
+                {
+                    self.transmit(id, Side::Point, stream, frame);
+                }
+            }
+            Output::Close { dial, .. } => {
+                if let Some((_, id)) = self.machines[machine].connection.filter(|(d, _)| *d == dial)
+                {
+                    self.hang_up(id, Side::Executor);
+                }
+            }
+            Output::Spawn(launch) => self.spawn(machine, &launch),
+            Output::Signal { run_id, epoch, signal } => {
+                self.signal(machine, run_id, epoch, signal);
+            }
+            Output::Keep(report) => self.within(20, Happening::Kept { machine, boot, report }),
+            Output::Read { after } => {
+                let items = self.machines[machine].items.iter().filter(|item| item.seq > after);
+                let items = items.take(3).cloned().collect();
+                self.within(5, Happening::Agent { machine, boot, input: Input::Read { items } });
+            }
+            Output::Forget { through, refused } => {
+                let one = &mut self.machines[machine];
+                one.forgotten = one.forgotten.max(through);
+                for refusal in refused {
+                    match refusal.reason {
+                        ReportRefusalReason::Other => one.unsure.push(refusal.seq),
+                        _ => one.refused.push(refusal.seq),
+                    }
+                }
+            }
+            Output::Drop { run_id, epoch } => {
+                let records = &mut self.machines[machine].records;
+                if records.get(&run_id).is_some_and(|record| record.epoch == epoch) {
+                    records.remove(&run_id);
+                }
+            }
+            Output::Say(said) => {
+                match said {
+                    Said::Fenced { .. } => self.tally.fenced += 1,
+                    Said::Lost { .. } => self.tally.lost += 1,
+                    _ => {}
+                }
+                self.note(|| format!("machine {machine}: {said:?}"));
+            }
+        }
+    }
+
+    fn spawn(&mut self, machine: usize, launch: &Launch) {
+        let (run_id, epoch) = (launch.run_id.clone(), launch.epoch);
+        self.note(|| format!("machine {machine} starts {run_id} epoch {epoch}"));
+        let session_id = launch.session_id.clone();
+        let record = Record { epoch, session_id, process: None, events: 0 };
+        self.machines[machine].records.insert(run_id.clone(), record);
+        let power = self.machines[machine].power;
+        let step =
+            |step| Happening::Program { machine, power, run_id: run_id.clone(), epoch, step };
+        self.within(50, step(Step::Started));
+        let long = 100 + self.random.below(25_000);
+        for _ in 0..self.random.below(12) {
+            self.within(long, step(Step::Event));
+        }
+        let code = i64::from(self.random.one_in(4));
+        self.after(long, step(Step::Exit { code }));
+    }
+
+    fn signal(&mut self, machine: usize, run_id: RunId, epoch: u64, signal: Signal) {
+        let power = self.machines[machine].power;
+        let killed = Happening::Program { machine, power, run_id, epoch, step: Step::Killed };
+        match signal {
+            Signal::Stop { grace_ms } => self.within(grace_ms + 1, killed),
+            Signal::Kill => self.within(50, killed),
+            Signal::Pause | Signal::Resume => {}
+        }
+    }
+
+    pub(super) fn program(
+        &mut self,
+        machine: usize,
+        power: u64,
+        id: &RunId,
+        epoch: u64,
+        step: Step,
+    ) {
+        let wall = self.wall(0);
+        let one = &mut self.machines[machine];
+        if one.power != power {
+            return;
+        }
+        let Some(record) = one.records.get_mut(id) else { return };
+        if record.epoch != epoch || matches!(record.process, Some(Process::Exited { .. })) {
+            return;
+        }
+        let boot = one.boot;
+        let process = match step {
+            Step::Started => Process::Started,
+            Step::Exit { code: 0 } => exited(RunOutcome::Completed, ""),
+            Step::Exit { code } => exited(RunOutcome::Failed, &format!("exit code {code}")),
+            Step::Killed => exited(RunOutcome::Failed, "signal 9"),
+            Step::Event => {
+                record.events += 1;
+                let number = record.events;
+                let report = Draft {
+                    run_id: id.clone(),
+                    epoch,
+                    session_id: record.session_id.clone(),
+                    dedup_key: format!("{id}.{epoch}.event.{number}"),
+                    at: wall,
+                    what: Happened::Event { kind: "hostLog".to_owned(), data: RawJson::null() },
+                };
+                // Output is read from a file while the executor runs, and kept at once.
+                return self.keep(machine, boot, report);
+            }
+        };
+        record.process = Some(process.clone());
+        let input = Input::Process { run_id: id.clone(), epoch, process };
+        self.tell_agent(machine, boot, input);
+    }
+
+    pub(super) fn keep(&mut self, machine: usize, boot: u64, report: Draft) {
+        let one = &mut self.machines[machine];
+        if one.boot != boot || !one.is_up() {
+            return;
+        }
+        let seq = one.items.len() as u64 + 1;
+        let item = report.numbered(seq);
+        let is_end = matches!(item.what, Happened::Ended(_));
+        let ends = if is_end { vec![(item.run_id.clone(), item.epoch, seq)] } else { Vec::new() };
+        one.items.push(item);
+        self.tell_agent(machine, boot, Input::Kept { last_seq: seq, ends });
+    }
+}
