@@ -4,7 +4,7 @@
 //! items are given out. Many callers share a sync. An item that was written when the process was
 //! killed, and not answered, is either there whole or not at all.
 //!
-//! A directory of our own: `id.json` (which outbox this is), `*.items` (see [`segment`]),
+//! A directory of our own: `id.json` (which outbox this is), `*.items` (see `segment`),
 //! `forgotten` (how far the access point has kept it), `refused.jsonl` (what it never will keep),
 //! `*.torn` (what was cut off a file when it was opened). One process at a time, by a lock that dies
 //! with it.
