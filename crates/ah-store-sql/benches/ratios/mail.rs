@@ -33,8 +33,9 @@ fn hive(path: &Path) -> (SqlStore, Vec<SessionId>) {
 }
 
 pub(crate) fn run() -> Vec<Figure> {
-    let one = Turn { sent: 1, taken: 1 };
-    let several = Turn { sent: 10, taken: 16 };
+    let one = Turn { sent: 1, taken: 1, steps: Steps::One };
+    let several = Turn { sent: 10, taken: 16, steps: Steps::One };
+    let apart = Turn { steps: Steps::Apart, ..one };
     vec![
         measure(
             "mail of 100 agents, turns of many",
@@ -46,6 +47,12 @@ pub(crate) fn run() -> Vec<Figure> {
             one,
             "a turn: one sent, one acknowledged, one taken, in one transaction",
         ),
+        measure(
+            "mail of 100 agents, sent apart",
+            apart,
+            "one sent, then one acknowledged and one taken: two transactions, as programs of \
+             resident agents do it",
+        ),
     ]
 }
 
@@ -55,6 +62,14 @@ pub(crate) fn run() -> Vec<Figure> {
 struct Turn {
     sent: usize,
     taken: u32,
+    steps: Steps,
+}
+
+/// Whether a turn is one step, or what it sends goes before it.
+#[derive(Clone, Copy, PartialEq)]
+enum Steps {
+    One,
+    Apart,
 }
 
 fn measure(name: &str, turn: Turn, note: &str) -> Figure {
@@ -117,8 +132,13 @@ fn next(
     store: &SqlStore,
     me: &Party,
     turn: Turn,
-    (send, ack): (Vec<NewMessage>, Vec<Hold>),
+    (mut send, ack): (Vec<NewMessage>, Vec<Hold>),
 ) -> Vec<Hold> {
+    if turn.steps == Steps::Apart {
+        for letter in send.drain(..) {
+            block_on(store.send_message(letter)).unwrap();
+        }
+    }
     let next = Receive::next(me.clone(), "bench", LEASE_MS);
     let receive = Receive { send, ack, max: turn.taken, ..next };
     let got = block_on(store.receive_messages(receive)).unwrap().messages;
