@@ -15,4 +15,5 @@ pub mod moment;
 pub mod peer;
 pub mod point;
 pub mod run;
+mod talk;
 pub mod tls;

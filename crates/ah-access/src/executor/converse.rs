@@ -2,19 +2,15 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ah_model::RequestId;
 use tokio::sync::mpsc::{Receiver as Orders, UnboundedSender};
-use tokio::time::timeout;
 
 use super::core::{Input, Said, Stream};
 use super::serve::{Message, Servers};
 use crate::frame::{Frame, Lane};
-use crate::link::{Dialer, Link, ReceiveError, Receiver, SendError, Sender};
-
-/// How long an access point may take to read a farewell.
-const FAREWELL: Duration = Duration::from_secs(1);
+use crate::link::{Dialer, Link, ReceiveError, Receiver, Sender};
+use crate::talk::{self, Over, next_of};
 
 /// What the agent wants of a connection.
 pub(super) enum Order {
@@ -28,24 +24,6 @@ pub(super) struct Dialling {
     pub(super) dialer: Arc<Dialer>,
     pub(super) servers: Arc<Servers>,
     pub(super) messages: UnboundedSender<Message>,
-}
-
-/// Why a conversation is over.
-enum Over {
-    There,
-    Here { word: &'static str },
-}
-
-impl From<ReceiveError> for Over {
-    fn from(error: ReceiveError) -> Self {
-        error.word().map_or(Self::There, |word| Self::Here { word })
-    }
-}
-
-impl From<SendError> for Over {
-    fn from(_: SendError) -> Self {
-        Self::There
-    }
 }
 
 /// A request that came: its stream's halves and its frame.
@@ -68,7 +46,7 @@ pub(super) async fn converse(dialling: Dialling, orders: Orders<Order>) {
             };
             conversation.tell(Input::Dialled { dial });
             let over = conversation.go_on(receiver, orders, requested).await;
-            conversation.end(over).await;
+            talk::end(&conversation.link, conversation.control, over).await;
         }
         Err(detail) => {
             let said = Said::Unreachable { detail };
@@ -178,26 +156,6 @@ impl Conversation {
             let _ = sender.send(&frame).await;
             let _ = sender.finish();
         }
-    }
-
-    /// The access point hears why, if it still listens, before the connection is closed.
-    async fn end(self, over: Over) {
-        let word = match over {
-            Over::There => "over",
-            Over::Here { word } => {
-                // A peer that does not take it in time does without.
-                let _ = timeout(FAREWELL, self.control.deliver()).await;
-                word
-            }
-        };
-        self.link.close(word, "");
-    }
-}
-
-async fn next_of(acks: &mut Option<Receiver>) -> Result<Option<Frame>, ReceiveError> {
-    match acks {
-        Some(acks) => acks.next().await,
-        None => std::future::pending().await,
     }
 }
 

@@ -1,20 +1,17 @@
 //! One connection's task: frames from the peer to the point, and back.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use ah_model::RequestId;
 use tokio::sync::mpsc::{Receiver as Orders, Sender as Messages};
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
 
 use super::input::{ConnectionId, Input, Stream};
 use super::serve::Message;
 use crate::frame::{Frame, Lane};
-use crate::link::{Link, ReceiveError, Receiver, SendError, Sender};
+use crate::link::{Link, ReceiveError, Receiver, Sender};
+use crate::talk::{self, Over, next_of};
 
-/// How long a peer may take to read a farewell.
-const FAREWELL: Duration = Duration::from_secs(1);
 /// So many tasks of requests are kept before those that are over are let go.
 const REQUESTS_SWEPT: usize = 32;
 
@@ -23,26 +20,6 @@ pub(super) enum Order {
     Send { stream: Stream, frame: Frame },
     Drop { request: RequestId },
     Close { word: &'static str },
-}
-
-/// Why a conversation is over.
-enum Over {
-    /// The peer, or the network.
-    There,
-    /// This side.
-    Here { word: &'static str },
-}
-
-impl From<ReceiveError> for Over {
-    fn from(error: ReceiveError) -> Self {
-        error.word().map_or(Self::There, |word| Self::Here { word })
-    }
-}
-
-impl From<SendError> for Over {
-    fn from(_: SendError) -> Self {
-        Self::There
-    }
 }
 
 pub(super) async fn converse(
@@ -159,23 +136,7 @@ impl Conversation {
         for task in self.requests.into_values() {
             task.abort();
         }
-        let word = match over {
-            Over::There => "over",
-            Over::Here { word } => {
-                // A peer that does not take it in time does without.
-                let _ = timeout(FAREWELL, self.control.deliver()).await;
-                word
-            }
-        };
-        self.link.close(word, "");
-    }
-}
-
-/// The next frame of a stream that may not be there yet.
-async fn next_of(reports: &mut Option<Receiver>) -> Result<Option<Frame>, ReceiveError> {
-    match reports {
-        Some(reports) => reports.next().await,
-        None => std::future::pending().await,
+        talk::end(&self.link, self.control, over).await;
     }
 }
 

@@ -111,10 +111,19 @@ impl Harbor {
 
     /// What a session's programs wrote.
     pub(crate) fn written(&self, session: &str) -> String {
+        let logs = self.events(session, "hostLog").into_iter();
+        logs.map(|event| event["data"]["text"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// How many programs began for a session.
+    pub(crate) fn begun(&self, session: &str) -> usize {
+        self.events(session, "hostStarted").len()
+    }
+
+    fn events(&self, session: &str, kind: &str) -> Vec<Value> {
         let events = self.home.json(&["session", "events", session]);
         let events = events["items"].as_array().unwrap().clone().into_iter();
-        let logs = events.filter(|event| event["type"] == "hostLog");
-        logs.map(|event| event["data"]["text"].as_str().unwrap().to_owned()).collect()
+        events.filter(|event| event["type"] == kind).collect()
     }
 }
 

@@ -54,7 +54,7 @@ fn whoever_is_killed_every_run_is_carried_out_once_and_all_of_it_is_told() {
     for (run, session) in &runs {
         let run = harbor.ended(run);
         assert_eq!(run["status"], "completed", "{run}");
-        assert_eq!(run["leaseEpoch"], 1, "nobody else had it: {run}");
+        assert_eq!(harbor.begun(session), 1, "nobody else began it: {run}");
         assert_eq!(harbor.written(session), whole, "{run}");
     }
 }
@@ -112,9 +112,12 @@ fn two_hundred_executors_carry_out_ten_sessions_each() {
     for (number, run) in runs.iter().enumerate() {
         within(FLEET_PATIENCE, || (!status(&store, run).is_live()).then_some(()));
         let run = block_on(store.run(run.id.clone())).unwrap();
-        assert_eq!((run.status, run.lease_epoch), (RunStatus::Completed, 1), "{run:?}");
+        assert_eq!(run.status, RunStatus::Completed, "{run:?}");
         *by_executor.entry(run.executor_id.unwrap().to_string()).or_default() += 1;
         let events = block_on(store.events(run.session_id, EventQuery::default())).unwrap();
+        // A claim may go back before anything began: of an executor that stopped answering.
+        let begun = events.iter().filter(|event| event.kind == "hostStarted").count();
+        assert_eq!(begun, 1, "nobody else began it: {events:?}");
         let logs = events.iter().filter(|event| event.kind == "hostLog");
         let text = |event: &Event| {
             event.data.read::<Value>().unwrap()["text"].as_str().unwrap().to_owned()
