@@ -8,6 +8,8 @@ mod converse;
 pub mod core;
 mod desk;
 pub mod detect;
+pub mod digest;
+mod fence;
 mod folder;
 pub mod host;
 pub mod keep;

@@ -18,10 +18,10 @@ mod report;
 mod request;
 mod word;
 
-pub use ah_model::{Ended, Happened, ReportItem, ReportRefusal, ReportRefusalReason};
+pub use ah_model::{Ended, Happened, Load, ReportItem, ReportRefusal, ReportRefusalReason};
 pub use control::{
     Ack, ConnectionConfig, Goodbye, GoodbyeReason, Heartbeat, HeartbeatAck, Held, HeldRun,
-    HeldState, Hello, Load, Outbox, Refused, RefusedReason,
+    HeldState, Hello, Outbox, Refused, RefusedReason,
 };
 pub use decode::{Decoder, decode_one};
 pub use encode::encode;
@@ -30,7 +30,7 @@ pub use kind::{FrameKind, Lane};
 pub use report::{Report, ReportAck};
 pub use request::{
     Cancel, Dispatch, Fence, FenceStep, Launch, Pause, PauseMode, Progress, Reply, ReplyCode,
-    RequestHead, Resume, Role, Stop,
+    RequestHead, Resume, Stop,
 };
 
 use ah_model::Invalid;

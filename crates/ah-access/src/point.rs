@@ -13,6 +13,7 @@ mod audit;
 mod beat;
 mod connection;
 mod converse;
+mod fleet;
 mod input;
 mod place;
 mod presence;
@@ -24,12 +25,12 @@ mod serve;
 mod view;
 mod work;
 
-pub use input::{Answer, Ask, Asked, ConnectionId, Input, Output, Stream};
+pub use fleet::{Deed, Fencer, Key};
+pub use input::{Answer, Ask, Asked, ConnectionId, FenceAsk, Input, Output, Stream};
 pub use place::{Candidate, place};
-pub use presence::{Assignment, Presence, Quality};
+pub use presence::{Assignment, Presence};
 pub use refusals::record_refusals;
 pub use serve::{AccessPoint, PointHandle};
-pub use view::{ExecutorView, RunView};
 pub use work::{Admission, Done, Look, Work, perform};
 
 use std::collections::BTreeMap;
@@ -158,6 +159,7 @@ impl Point {
                 }
             }
             Input::Ask(ask) => self.ask(now, ask),
+            Input::TakeBack { token } => self.take_back(token),
             Input::Done(done) => self.done(now, *done),
             Input::Tick => self.tick(now),
             Input::Leave => self.leave(),
@@ -173,8 +175,8 @@ impl Point {
                 self.renewed(now, connection, asked_ms, &leases, result);
             }
             Done::Took { connection, result } => self.took(now, connection, result),
-            Done::Claimed { connection, asked_ms, result } => {
-                self.claimed(now, connection, asked_ms, result);
+            Done::Claimed { connection, run_id, asked_ms, result } => {
+                self.claimed(now, connection, run_id.as_ref(), asked_ms, result);
             }
             Done::Looked { result } => self.looked(now, result),
             Done::Audited { connection, result } => self.audited(now, connection, result),

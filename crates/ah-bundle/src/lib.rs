@@ -10,6 +10,7 @@
 //! owners and links are what it guards.
 #![warn(missing_docs)]
 
+mod beside;
 mod bundle;
 mod diff;
 mod disk;
@@ -33,6 +34,7 @@ mod save;
 mod sha;
 mod snapshot;
 mod spare;
+mod stage;
 mod state_dir;
 mod survey;
 mod time;

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use ah_client::{RestOptions, RestStore};
 use ah_hive::{Homes, Host};
 use ah_model::{
-    Agent, AgentId, ApprovalId, DraftId, Invalid, MessageId, NewRepo, PageLimit, PageRequest,
-    Party, QuestionId, SessionId, Timestamp,
+    Agent, AgentId, ApprovalId, DraftId, Executor, ExecutorFilter, ExecutorId, Invalid, MessageId,
+    NewRepo, PageLimit, PageRequest, Party, QuestionId, SessionId, Timestamp,
 };
 use ah_store::{
     Capabilities, Clock, Ids, Kind, Store, StoreError, SystemClock, SystemIds, block_on,
@@ -431,6 +431,44 @@ impl App {
         }
         let found = block_on(store.agent_ids_with_prefix(text.to_owned()))?;
         Ok(block_on(store.agent(unique(Kind::Agent, text, &id, found)?))?)
+    }
+
+    /// The executor that `text` names: its id, what people call it, the last part of its id, or the
+    /// beginning of its id; each while it is unique.
+    pub(crate) fn executor_id(
+        &self,
+        store: &dyn Store,
+        text: &str,
+    ) -> Result<ExecutorId, CommandError> {
+        let id: ExecutorId = text.parse()?;
+        if if_found(block_on(store.executor(id.clone())))?.is_some() {
+            return Ok(id);
+        }
+        let is_called = |executor: &Executor| {
+            let node = executor.id.as_str().rsplit('/').next();
+            node == Some(text) || executor.friendly_name.as_deref() == Some(text)
+        };
+        let (mut called, mut begun) = (Vec::new(), Vec::new());
+        let mut request = PageRequest { limit: PageLimit::MAX, cursor: None };
+        loop {
+            let page = block_on(store.list_executors(ExecutorFilter::default(), request.clone()))?;
+            for executor in page.items {
+                match is_called(&executor) {
+                    true => called.push(executor.id),
+                    false if executor.id.as_str().starts_with(text) => begun.push(executor.id),
+                    false => {}
+                }
+            }
+            match page.next_cursor {
+                Some(cursor) => request.cursor = Some(cursor),
+                None => break,
+            }
+        }
+        if let [one, other, ..] = called.as_slice() {
+            let message = format!("executor {text} is ambiguous: {one} and {other} are called so");
+            return Err(CommandError::new(Exit::Conflict, message).hint("give the whole id"));
+        }
+        unique(Kind::Executor, text, &id, if called.is_empty() { begun } else { called })
     }
 
     /// The draft that `text` names: its id, or the beginning of it when that is unique.

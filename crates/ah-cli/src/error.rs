@@ -107,6 +107,11 @@ fn hints(error: &StoreError) -> Vec<String> {
             Kind::Workspace => &["`ah workspace create NAME` makes one"],
             Kind::Run => &["`ah run list` shows the runs there are"],
             Kind::Executor => &["`ah executor list` shows the executors there are"],
+            Kind::Fence => &["`ah fleet fences SESSION` shows the fences of a session"],
+            Kind::Fleet => &[
+                "`ah fleet list` shows the fleets there are",
+                "`ah fleet create SESSION --member NAME` forms one",
+            ],
             Kind::Token => &["`ah token list` shows the tokens there are"],
             Kind::Message => &["`ah message list` shows the messages there are"],
             Kind::Approval => &["`ah approval list` shows the approvals there are"],

@@ -15,6 +15,13 @@ pub(crate) enum Format {
     Json,
 }
 
+/// Where a program writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stream {
+    Stdout,
+    Stderr,
+}
+
 /// Where results and talk go.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
@@ -84,6 +91,22 @@ impl Output {
             true => self.text(&format!("{}\n", printable_lines(text))),
             false => self.text(&format!("{text}\n")),
         }
+    }
+
+    /// Prints one stored line behind a prefix of ours, as [`Self::stored`] prints texts, on the
+    /// stream it was written to.
+    pub(crate) fn stored_line(
+        self,
+        stream: Stream,
+        prefix: &str,
+        line: &str,
+    ) -> Result<(), CommandError> {
+        let (mut out, is_read_by_a_person): (Box<dyn Write>, bool) = match stream {
+            Stream::Stdout => (Box::new(io::stdout()), io::stdout().is_terminal()),
+            Stream::Stderr => (Box::new(io::stderr()), io::stderr().is_terminal()),
+        };
+        let line = if is_read_by_a_person { printable_lines(line) } else { line.to_owned() };
+        written(out.write_all(format!("{prefix}{line}\n").as_bytes()).and_then(|()| out.flush()))
     }
 
     /// Hands stdout to `write`, buffered.

@@ -56,9 +56,14 @@ pub(crate) fn ago(at: Timestamp, now: Timestamp) -> String {
 
 /// How long after `now` something will be, in one unit.
 pub(crate) fn ahead(at: Timestamp, now: Timestamp) -> String {
-    let seconds = (at.unix_ms() - now.unix_ms()) / 1_000;
+    span_of(u64::try_from(at.unix_ms() - now.unix_ms()).unwrap_or(0))
+}
+
+/// A span, in one unit.
+pub(crate) fn span_of(ms: u64) -> String {
+    let seconds = ms / 1_000;
     match seconds {
-        ..60 => format!("{}s", seconds.max(0)),
+        ..60 => format!("{seconds}s"),
         60..3_600 => format!("{}m", seconds / 60),
         3_600..86_400 => format!("{}h", seconds / 3_600),
         _ => format!("{}d", seconds / 86_400),

@@ -2,8 +2,8 @@
 //! digits is percent-encoded.
 
 use ah_model::{
-    Enrolment, Executor, ExecutorChange, ExecutorEvent, ExecutorFilter, ExecutorId, NewExecutor,
-    Page, PageRequest, RawJson, Run,
+    Enrolment, Executor, ExecutorChange, ExecutorEvent, ExecutorFilter, ExecutorId,
+    ExecutorPresence, NewExecutor, Page, PageRequest, RawJson, Run,
 };
 use ah_store::{Executors, StoreError};
 use async_trait::async_trait;
@@ -33,6 +33,14 @@ fn executor_of(id: &ExecutorId) -> Target {
 /// A part of the executor.
 pub(crate) fn executor_target(id: &ExecutorId, part: &str) -> Target {
     Target::new(["executors", id.as_str(), part])
+}
+
+impl RestStore {
+    /// The executors that are connected to the server. No part of the contract: it is what one
+    /// process sees, and no store keeps it.
+    pub fn executors_present(&self) -> Result<Vec<ExecutorPresence>, StoreError> {
+        self.http.items(Target::new(["executor-presence"]))
+    }
 }
 
 #[async_trait]

@@ -14,6 +14,7 @@ mod draft;
 mod event;
 mod executor;
 mod feed;
+mod fleet;
 mod hive;
 mod http;
 mod kv;

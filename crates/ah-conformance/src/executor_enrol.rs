@@ -399,17 +399,49 @@ fn bad_changes() -> Vec<(ExecutorChange, &'static str)> {
     let tags = |count: usize| (0..count).map(|n| format!("t{n}")).collect::<Vec<_>>();
     let rule = ExecutorRule { user: String::new(), verbs: vec![] };
     let rules = vec![ExecutorRule { user: "a".to_owned(), ..rule.clone() }; EXECUTOR_RULES_MAX + 1];
+    // As many as there may be, besides those that are there.
+    let other = |n| ExecutorRule { user: format!("u{n}"), ..rule.clone() };
+    let others: Vec<_> = (0..EXECUTOR_RULES_MAX).map(other).collect();
     let labels = (0..=LABELS_MAX).map(|n| (format!("k{n}"), String::new())).collect();
     let nothing = ExecutorChange::default;
     vec![
         (ExecutorChange { add_tags: tags(TAGS_MAX + 1), ..nothing() }, "addTags"),
         (ExecutorChange { add_tags: tags(TAGS_MAX), ..nothing() }, "tags"),
         (ExecutorChange { add_tags: vec![String::new()], ..nothing() }, "addTags"),
-        (ExecutorChange { rules: Some(vec![rule]), ..nothing() }, "rules.user"),
+        (ExecutorChange { rules: Some(vec![rule.clone()]), ..nothing() }, "rules.user"),
+        (ExecutorChange { set_rules: others, ..nothing() }, "rules"),
+        (ExecutorChange { set_rules: vec![rule.clone()], ..nothing() }, "rules.user"),
+        (ExecutorChange { unset_rules: tags(EXECUTOR_RULES_MAX + 1), ..nothing() }, "unsetRules"),
         (ExecutorChange { rules: Some(rules), ..nothing() }, "rules"),
         (ExecutorChange { set_labels: Labels(labels), ..nothing() }, "labels"),
         (ExecutorChange { owner: Some("a\0b".to_owned()), ..nothing() }, "owner"),
     ]
+}
+
+pub async fn rules_of_users_are_set_and_taken_away_one_by_one(h: &mut dyn Harness) {
+    enrol(h, "e1").await;
+    let rule = |user: &str, verb| ExecutorRule { user: user.to_owned(), verbs: vec![verb] };
+    let (launch, stop) = (ExecutorVerb::Launch, ExecutorVerb::Stop);
+    let set = |rules| ExecutorChange { set_rules: rules, ..ExecutorChange::default() };
+    // Who sets the rule of one user says nothing of others, whatever was set meanwhile.
+    change(h, "e1", set(vec![rule("ann", launch)])).await;
+    change(h, "e1", set(vec![rule("bob", stop), rule("*", stop)])).await;
+    let changed = change(h, "e1", set(vec![rule("ann", stop)])).await;
+    let [bob, everybody, ann] = [rule("bob", stop), rule("*", stop), rule("ann", stop)];
+    assert_eq!(changed.authorization, [bob.clone(), everybody.clone(), ann]);
+    let unset = ["ann", "nobody"].map(str::to_owned).to_vec();
+    let less = ExecutorChange { unset_rules: unset, ..ExecutorChange::default() };
+    assert_eq!(change(h, "e1", less).await.authorization, [bob.clone(), everybody]);
+    // All at once: those before go, then these are set, then those are taken away.
+    let all = ExecutorChange {
+        rules: Some(vec![rule("eve", launch), bob.clone()]),
+        set_rules: vec![rule("ann", launch)],
+        unset_rules: vec!["eve".to_owned()],
+        ..ExecutorChange::default()
+    };
+    let changed = change(h, "e1", all).await;
+    assert_eq!(changed.authorization, [bob, rule("ann", launch)]);
+    assert_eq!(h.store().executor(executor_id("e1")).await.unwrap(), changed);
 }
 
 pub async fn bad_enrolments_changes_and_notes_are_refused_and_nothing_is_written(

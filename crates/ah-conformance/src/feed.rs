@@ -48,7 +48,11 @@ fn sorted_out(entries: &[FeedEntry]) -> (Vec<Event>, Vec<Change>) {
 fn said(change: &Change) -> String {
     use ah_model::ChangeKind as Kind;
     let about = match change.kind {
-        Kind::SessionCreated | Kind::SessionUpdated | Kind::SessionDeleted => {
+        Kind::SessionCreated
+        | Kind::SessionUpdated
+        | Kind::SessionDeleted
+        | Kind::FleetUpdated
+        | Kind::FenceUpdated => {
             assert_eq!((&change.run_id, &change.executor_id), (&None, &None), "{change:?}");
             change.session_id.as_ref().unwrap().to_string()
         }

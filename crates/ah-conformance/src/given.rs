@@ -293,9 +293,12 @@ pub(crate) async fn everything(h: &dyn Harness) -> String {
     for session in sessions.items {
         parts.push(format!("{:?}", log(h, session.id.as_str()).await));
         parts.push(format!("{:?}", store.session_runs(session.id.clone()).await.unwrap()));
+        let fences = store.list_fences(session.id.clone(), all()).await.unwrap();
+        parts.push(format!("{fences:?}"));
         parts.push(format!("{:?}", store.callbacks(session.id).await.unwrap()));
     }
     parts.push(format!("{:?}", store.list_runs(<_>::default(), all()).await.unwrap()));
+    parts.push(format!("{:?}", store.list_fleets(<_>::default(), all()).await.unwrap()));
     parts.push(format!(
         "{:?}",
         store.list_executors(ExecutorFilter::default(), all()).await.unwrap()

@@ -69,6 +69,7 @@ pub async fn a_run_is_queued_as_pending_and_keeps_what_it_was_given(h: &mut dyn 
         take_by: Some(h.clock().now().plus_ms(RUN_TIMEOUT_MS_MAX)),
         requeue: true,
         requested_by: given.requested_by,
+        member: None,
         executor_id: None,
         lease_epoch: 0,
         lease_expires_at: None,

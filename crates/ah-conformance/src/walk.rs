@@ -11,14 +11,16 @@ mod perform;
 
 use ah_model::limits::REQUEST_KEY_MS;
 use ah_model::{
-    AgentFilter, ApprovalFilter, EventQuery, ExecutorFilter, MessageFilter, Order, PageLimit,
-    QuestionFilter, RunFilter, SessionFilter, TaskFilter, Timestamp,
+    AgentFilter, ApprovalFilter, EventQuery, ExecutorFilter, FleetFilter, MessageFilter, Order,
+    PageLimit, QuestionFilter, RunFilter, SessionFilter, TaskFilter, Timestamp,
 };
 use ah_store::{Agents, Clock, Sessions, Store};
 
 use self::choose::{Chooser, JUMPS_MS, KeptHive, Mix};
 use self::happenings::{Changes, Feeds};
-use self::operation::{ExecutorOperation, HiveOperation, Operation, RunOperation, Start};
+use self::operation::{
+    ExecutorOperation, FleetOperation, HiveOperation, Operation, RunOperation, Start,
+};
 use self::pairs::{Names, Pairs};
 use crate::given::all;
 use crate::harness::oracle;
@@ -63,6 +65,14 @@ pub async fn a_walk_of_the_hive_of_seed_9_agrees_with_the_oracle(h: &mut dyn Har
     walk_of_the_hive(h, 9, STEPS).await;
 }
 
+pub async fn a_walk_of_fleets_of_seed_10_agrees_with_the_oracle(h: &mut dyn Harness) {
+    walk_of_fleets(h, 10, STEPS).await;
+}
+
+pub async fn a_walk_of_fleets_of_seed_11_agrees_with_the_oracle(h: &mut dyn Harness) {
+    walk_of_fleets(h, 11, STEPS).await;
+}
+
 /// Takes `steps` random steps of `seed` and compares every answer, then everything that is kept.
 ///
 /// The store must be fresh. Panics with seed, step and operation where the answers part.
@@ -78,6 +88,11 @@ pub async fn walk_of_runs(h: &mut dyn Harness, seed: u64, steps: usize) {
 /// As [`walk`], mostly about mail, approvals, questions and who they are between.
 pub async fn walk_of_the_hive(h: &mut dyn Harness, seed: u64, steps: usize) {
     wander(h, seed, steps, Mix::Hive).await;
+}
+
+/// As [`walk`], mostly about fleets, their members and their fences.
+pub async fn walk_of_fleets(h: &mut dyn Harness, seed: u64, steps: usize) {
+    wander(h, seed, steps, Mix::Fleets).await;
 }
 
 async fn wander(h: &mut dyn Harness, seed: u64, steps: usize, mix: Mix) {
@@ -198,6 +213,8 @@ async fn everything(model: &ModelStore) -> Vec<Operation> {
         Operation::Executors(ExecutorOperation::List(ExecutorFilter::default(), start())),
         Operation::Executors(ExecutorOperation::History(None, start())),
         Operation::Runs(RunOperation::ListTokens(start())),
+        Operation::Fleets(FleetOperation::List(FleetFilter::default(), start())),
+        Operation::Fleets(FleetOperation::Open),
         Operation::Hive(HiveOperation::ListApprovals(ApprovalFilter::default(), start())),
         Operation::Hive(HiveOperation::ListReceipts(start())),
         Operation::KvList("user".to_owned(), start()),
@@ -207,6 +224,8 @@ async fn everything(model: &ModelStore) -> Vec<Operation> {
     for session in sessions.unwrap().items {
         let query = EventQuery { limit: PageLimit::MAX, ..EventQuery::default() };
         operations.push(Operation::Events(session.id.clone(), query));
+        let fences = FleetOperation::Fences(session.id.clone(), start());
+        operations.push(Operation::Fleets(fences));
         let runs = RunOperation::OfSession(session.id.clone());
         operations.push(Operation::Runs(runs));
         operations.push(Operation::Runs(RunOperation::Callbacks(session.id)));

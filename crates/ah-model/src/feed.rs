@@ -82,6 +82,10 @@ pub enum ChangeKind {
     ApprovalUpdated,
     /// A question was asked, answered, withdrawn, or has expired.
     QuestionUpdated,
+    /// The fleet of a session was formed, changed, or ended.
+    FleetUpdated,
+    /// A fence of a session's fleet began, heard somebody, or ended.
+    FenceUpdated,
     /// Changes up to this one are no longer kept, and whoever reads this has missed some: what they
     /// told of is to be read anew. It is about nothing; its time is that of the last of them.
     ChangesTrimmed,
@@ -89,7 +93,7 @@ pub enum ChangeKind {
 
 impl ChangeKind {
     /// Every kind.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::SessionCreated,
         Self::SessionUpdated,
         Self::SessionDeleted,
@@ -102,6 +106,8 @@ impl ChangeKind {
         Self::MessageUpdated,
         Self::ApprovalUpdated,
         Self::QuestionUpdated,
+        Self::FleetUpdated,
+        Self::FenceUpdated,
         Self::ChangesTrimmed,
     ];
 
@@ -120,6 +126,8 @@ impl ChangeKind {
             Self::MessageUpdated => "message-updated",
             Self::ApprovalUpdated => "approval-updated",
             Self::QuestionUpdated => "question-updated",
+            Self::FleetUpdated => "fleet-updated",
+            Self::FenceUpdated => "fence-updated",
             Self::ChangesTrimmed => "changes-trimmed",
         }
     }

@@ -116,6 +116,10 @@ text_id!(
     FenceId, "fence id"
 );
 text_id!(
+    /// Names a member of a fleet.
+    MemberName, "member name"
+);
+text_id!(
     /// Names the outbox of an executor; a new one numbers its reports from 1 again.
     OutboxId, "outbox id"
 );

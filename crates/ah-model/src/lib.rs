@@ -17,6 +17,8 @@ mod event;
 mod executor;
 mod export;
 mod feed;
+mod fence;
+mod fleet;
 mod hex;
 mod hive;
 mod id;
@@ -74,19 +76,28 @@ pub use draft::{Draft, DraftFields};
 pub use event::{Appended, Event, EventQuery, NewEvent, Order};
 pub use executor::{
     ChangeRefused, Demands, EVERYBODY, Enrolment, Executor, ExecutorChange, ExecutorEvent,
-    ExecutorFilter, ExecutorId, ExecutorRecord, ExecutorRule, ExecutorStatus, ExecutorVerb, Gpu,
-    Machine, NewExecutor, Offer, TOKEN_PROVIDER, Taker, WhyNot, allows, may_take,
+    ExecutorFilter, ExecutorId, ExecutorPresence, ExecutorRecord, ExecutorRule, ExecutorStatus,
+    ExecutorVerb, Gpu, Load, Machine, NewExecutor, Offer, PresentRun, Quality, TOKEN_PROVIDER,
+    Taker, WhyNot, allows, may_take,
 };
 pub use export::{
     EXPORT_FORMAT, EXPORT_VERSION, ExportDigest, ExportError, ExportFooter, ExportHeader,
     ExportLine, ExportedEvent, parse_export_line,
 };
 pub use feed::{Change, ChangeKind, FeedCursor, FeedEntry, Happening};
+pub use fence::{
+    Fence, FenceMember, FenceOutcome, FenceReport, FenceSaid, FenceStatus, NewFence, NewStep,
+    Snapshot, Step,
+};
+pub use fleet::{
+    Fleet, FleetChange, FleetDeed, FleetFiles, FleetFilter, FleetStatus, FleetsSwept, Member,
+    MemberChange, NewFleet, NewMember, fleet_events, fleet_reasons, is_hold,
+};
 pub use hex::{from_hex, to_hex};
 pub use hive::{Awaited, HiveImport, HiveImported, HiveSwept};
 pub use id::{
-    AgentId, ApprovalId, BatchId, DraftId, FenceId, MessageId, OutboxId, QuestionId, ReceiptId,
-    RequestId, RunId, SessionId, TokenId,
+    AgentId, ApprovalId, BatchId, DraftId, FenceId, MemberName, MessageId, OutboxId, QuestionId,
+    ReceiptId, RequestId, RunId, SessionId, TokenId,
 };
 pub use invalid::Invalid;
 pub use json::{JsonMember, JsonObject, JsonSlice, RawJson};

@@ -92,6 +92,14 @@ pub const STOP_AGAIN_MS: u64 = 10_000;
 pub const SEEN_EVERY_MS: u64 = 5_000;
 /// Most runs that one sweep ends or queues again.
 pub const SWEEP_MAX: usize = 256;
+/// Most members of a fleet.
+pub const FLEET_MEMBERS_MAX: usize = 64;
+/// How long the named leader of a fleet may take to come before another leads.
+pub const FLEET_LEADER_WAIT_MS: u64 = 60_000;
+/// Longest time that a fence may take: a day.
+pub const FENCE_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+/// Most open fences that are handed out together.
+pub const FENCES_OPEN_MAX: usize = 256;
 /// Longest key of a request.
 pub const REQUEST_KEY_BYTES_MAX: usize = 512;
 /// How long the answer to a keyed request is kept: a day.

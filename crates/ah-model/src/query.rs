@@ -5,8 +5,8 @@
 use std::str::FromStr;
 
 use crate::{
-    AgentFilter, ApprovalFilter, Awaited, Cursor, EventQuery, ExecutorFilter, Invalid, Labels,
-    MessageFilter, Order, PageLimit, PageRequest, QuestionFilter, RunFilter, SessionFilter,
+    AgentFilter, ApprovalFilter, Awaited, Cursor, EventQuery, ExecutorFilter, FleetFilter, Invalid,
+    Labels, MessageFilter, Order, PageLimit, PageRequest, QuestionFilter, RunFilter, SessionFilter,
     TaskFilter,
 };
 
@@ -179,6 +179,18 @@ impl Query for RunFilter {
             session_id: parsed(pairs, "sessionId")?,
             executor_id: parsed(pairs, "executorId")?,
         })
+    }
+}
+
+impl Query for FleetFilter {
+    fn to_query(&self) -> QueryPairs {
+        let mut pairs = Vec::new();
+        push_some(&mut pairs, "status", self.status.as_ref());
+        pairs
+    }
+
+    fn from_query(pairs: &[(String, String)]) -> Result<Self, Invalid> {
+        Ok(Self { status: parsed(pairs, "status")? })
     }
 }
 
@@ -370,6 +382,7 @@ mod tests {
             session_id: Some("s".parse().unwrap()),
             executor_id: Some("spiffe://x/y".parse().unwrap()),
         });
+        comes_back(&FleetFilter { status: Some(crate::FleetStatus::Ended) });
         comes_back(&EventQuery {
             after: 3,
             up_to: Some(u64::MAX),

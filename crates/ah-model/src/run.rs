@@ -1,7 +1,7 @@
 //! Runs: one execution of a session by somebody, leased to its holder.
 //!
-//! Invariants: a session has at most one live run; a run moves only by the functions of [`Run`];
-//! who holds a lease of an older epoch moves nothing.
+//! Invariants: a session has at most one live run, those of its fleet aside; a run moves only by the
+//! functions of [`Run`]; who holds a lease of an older epoch moves nothing.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,8 +14,8 @@ use crate::limits::{
 };
 use crate::text::{check_filled, check_optional};
 use crate::{
-    Demands, Executor, ExecutorId, Exit, Invalid, NewSession, Offer, RawJson, RunId, Session,
-    SessionId, SessionStatus, Taker, Timestamp,
+    Demands, Executor, ExecutorId, Exit, Invalid, MemberName, NewSession, Offer, RawJson, RunId,
+    Session, SessionId, SessionStatus, Taker, Timestamp,
 };
 
 /// Whether the session begins or goes on.
@@ -274,6 +274,10 @@ pub struct Run {
     pub requeue: bool,
     /// Who asked for it.
     pub requested_by: Option<String>,
+    /// The member of the session's fleet that it holds, or whose step it is. Such a run does not move
+    /// its session, and is none of its turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<MemberName>,
     /// Who holds it, or held it last.
     pub executor_id: Option<ExecutorId>,
     /// Rises with every claim; a holder with an older one is refused.
@@ -495,6 +499,7 @@ impl Run {
             take_by: new.timeout_ms.map(|ms| now.plus_ms(ms)),
             requeue: new.requeue,
             requested_by: new.requested_by,
+            member: None,
             executor_id: None,
             lease_epoch: 0,
             lease_expires_at: None,
@@ -506,6 +511,18 @@ impl Run {
             started_at: None,
             ended_at: None,
         }
+    }
+
+    /// As [`Self::queued`], for a member of the session's fleet. Nobody is told of its end.
+    pub fn of_member(
+        new: NewRun,
+        member: MemberName,
+        id: RunId,
+        session: &Session,
+        now: Timestamp,
+    ) -> Self {
+        let run = Self::queued(new, id, session, now);
+        Self { member: Some(member), parent_session_id: None, ..run }
     }
 
     /// The lease that the run's holder has.

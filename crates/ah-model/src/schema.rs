@@ -9,9 +9,9 @@ use crate::limits::{
     AGENT_NAME_BYTES_MAX, AGENT_TYPE_BYTES_MAX, EXECUTOR_ID_BYTES_MAX, ID_BYTES_MAX,
 };
 use crate::{
-    AgentId, AgentType, ApprovalId, BatchId, Cursor, DraftId, ExecutorId, FeedCursor, MessageId,
-    OutboxId, Party, QuestionId, RawJson, ReceiptId, RunId, SessionId, Timestamp, TokenHash,
-    TokenId,
+    AgentId, AgentType, ApprovalId, BatchId, Cursor, DraftId, ExecutorId, FeedCursor, FenceId,
+    MemberName, MessageId, OutboxId, Party, QuestionId, RawJson, ReceiptId, RunId, SessionId,
+    Timestamp, TokenHash, TokenId,
 };
 
 macro_rules! text_schema {
@@ -40,8 +40,8 @@ macro_rules! id_schema {
 }
 
 id_schema!(
-    AgentId, ApprovalId, BatchId, DraftId, MessageId, OutboxId, QuestionId, ReceiptId, RunId,
-    SessionId, TokenId
+    AgentId, ApprovalId, BatchId, DraftId, FenceId, MemberName, MessageId, OutboxId, QuestionId,
+    ReceiptId, RunId, SessionId, TokenId
 );
 
 text_schema!(Party, "`operator`, or the name of an agent", {

@@ -469,6 +469,14 @@ impl Session {
         if fits { Ok(()) } else { Err(format!("is {} and cannot be {doing}", self.status)) }
     }
 
+    /// Refuses a fleet for one that has ended or is about to.
+    pub fn check_fleet(&self) -> Result<(), String> {
+        if self.status == SessionStatus::Stopping || self.status.is_finished() {
+            return Err(format!("is {} and cannot have a fleet", self.status));
+        }
+        Ok(())
+    }
+
     /// Follows a run of it that began at `now`. The only way back for a session that has ended.
     pub fn run_started(&mut self, kind: RunKind, now: Timestamp) {
         match self.status {

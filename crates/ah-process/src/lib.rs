@@ -4,12 +4,14 @@
 //! Knows nothing of what the processes are for: no model, no store, no terminal, no environment.
 #![warn(missing_docs)]
 
+mod boot;
 mod end;
 mod group;
 mod lock;
 mod processes;
 mod program;
 
+pub use boot::since_boot;
 pub use end::end_all;
 pub use group::{Group, begin};
 pub use lock::{Lock, LockError, lock_soon, open_private};

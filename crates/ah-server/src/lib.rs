@@ -46,7 +46,7 @@ pub use limits::HEARTBEAT;
 pub use log::{JobLine, JobSink, LogLine, LogSink};
 pub use mcp::{Caller, Powers, serve_stdio};
 pub use openapi::document as openapi_document;
-pub use options::{AuthMode, ServerOptions};
+pub use options::{AuthMode, PresenceSource, ServerOptions};
 pub use routes::{TableRow, router, table};
 pub use serve::{RunningServer, serve};
 pub use signal::{serve_until_signal, when_asked_to_end};

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ah_hive::{Homes, HostRules};
+use ah_model::ExecutorPresence;
 use ah_store::{Clock, SystemClock};
 
 use crate::bind::Exposure;
@@ -22,6 +24,10 @@ pub enum AuthMode {
     /// Every request but those about health carries a token.
     Tokens,
 }
+
+/// Tells which executors are connected; whoever lets them in gives it to the server.
+pub type PresenceSource =
+    Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Vec<ExecutorPresence>> + Send>> + Send + Sync>;
 
 /// How to run a server.
 #[derive(Clone)]

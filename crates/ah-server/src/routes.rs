@@ -7,6 +7,8 @@ mod draft;
 mod event;
 mod executor;
 mod feed;
+mod fence;
+mod fleet;
 mod hive;
 mod kv;
 mod log;
@@ -113,6 +115,8 @@ fn api() -> Routes {
         .merge(event::routes())
         .merge(executor::routes())
         .merge(feed::routes())
+        .merge(fence::routes())
+        .merge(fleet::routes())
         .merge(hive::routes())
         .merge(kv::routes())
         .merge(log::routes())

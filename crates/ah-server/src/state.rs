@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ah_hive::Host;
-use ah_model::{RequestKey, to_hex};
+use ah_model::{ExecutorPresence, RequestKey, to_hex};
 use ah_store::{IdSource, Store, SystemIds};
 use axum::body::Bytes;
 use tokio::sync::{Semaphore, watch};
@@ -17,7 +17,7 @@ use crate::limits::{BODIES_BYTES_MAX, BODY_UNIT_BYTES, CALLS_MAX, SWEEP_GRACE};
 use crate::live::Live;
 use crate::mcp;
 use crate::metrics::Metrics;
-use crate::options::ServerOptions;
+use crate::options::{PresenceSource, ServerOptions};
 
 /// The state of one server. Clones share it; it is served once, because stopping is for good.
 ///
@@ -44,6 +44,8 @@ pub struct Shared {
     pub(crate) live: Arc<Live>,
     /// Who waits for a run.
     pub(crate) claims: Arc<Claims>,
+    /// Who is asked for executors that are connected, if this process lets any in.
+    presence: OnceLock<PresenceSource>,
     /// What callers of MCP share.
     pub(crate) mcp: mcp::Shared,
     closing: watch::Sender<bool>,
@@ -75,6 +77,7 @@ impl ServerState {
             openapi: OnceLock::new(),
             live: Arc::new(Live::new()),
             claims: Arc::default(),
+            presence: OnceLock::new(),
             mcp: mcp::Shared::default(),
             closing: watch::Sender::new(false),
             requests: Requests::new(&SystemIds),
@@ -109,6 +112,20 @@ impl ServerState {
             self.mcp.take(dir)?;
         }
         Ok(())
+    }
+
+    /// From here on `source` is asked which executors are connected; who is asked first stays it.
+    pub fn ask_for_presence(&self, source: PresenceSource) {
+        // Executors come in at one place of a process.
+        let _ = self.presence.set(source);
+    }
+
+    /// The executors that are connected to this process.
+    pub(crate) async fn present(&self) -> Vec<ExecutorPresence> {
+        match self.presence.get() {
+            Some(source) => source().await,
+            None => Vec::new(),
+        }
     }
 
     pub(crate) fn sweep_grace(&self) -> Option<Duration> {

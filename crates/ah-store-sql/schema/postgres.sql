@@ -128,6 +128,18 @@ TABLE executors
   removal_requested_at timestamp with time zone
   status text NOT NULL
   capacity bigint
+TABLE fences
+  id text NOT NULL
+  session_id text NOT NULL
+  status text NOT NULL
+  deadline_at timestamp with time zone NOT NULL
+  document text NOT NULL
+TABLE fleets
+  session_id text NOT NULL
+  status text NOT NULL
+  leader_run_id text NOT NULL
+  created_at timestamp with time zone NOT NULL
+  document text NOT NULL
 TABLE kv
   scope text NOT NULL
   k text NOT NULL
@@ -217,6 +229,7 @@ TABLE runs
   requeue boolean NOT NULL
   stop_told_at timestamp with time zone
   requested_by text
+  member text
 TABLE runtimes
   id bigint NOT NULL
   type text NOT NULL
@@ -333,6 +346,13 @@ CREATE INDEX executor_history_executor ON executor_history USING btree (executor
 CREATE UNIQUE INDEX executor_history_pkey ON executor_history USING btree (id)
 CREATE UNIQUE INDEX executor_metadata_pkey ON executor_metadata USING btree (executor_id)
 CREATE UNIQUE INDEX executors_pkey ON executors USING btree (executor_id)
+CREATE INDEX fences_due ON fences USING btree (deadline_at, id) WHERE (status = ANY (ARRAY['snapshot'::text, 'pull'::text]))
+CREATE UNIQUE INDEX fences_open ON fences USING btree (session_id) WHERE (status = ANY (ARRAY['snapshot'::text, 'pull'::text]))
+CREATE UNIQUE INDEX fences_pkey ON fences USING btree (id)
+CREATE INDEX fences_session ON fences USING btree (session_id, id)
+CREATE INDEX fleets_live ON fleets USING btree (session_id) WHERE (status = 'live'::text)
+CREATE INDEX fleets_newest ON fleets USING btree (created_at, session_id)
+CREATE UNIQUE INDEX fleets_pkey ON fleets USING btree (session_id)
 CREATE UNIQUE INDEX kv_pkey ON kv USING btree (scope, k)
 CREATE INDEX messages_acked ON messages USING btree (acked_at) WHERE (acked_at IS NOT NULL)
 CREATE INDEX messages_dead ON messages USING btree (number) WHERE (status = 'dead'::text)
@@ -361,7 +381,7 @@ CREATE UNIQUE INDEX request_keys_pkey ON request_keys USING btree (k)
 CREATE UNIQUE INDEX runs_by_number ON runs USING btree (number)
 CREATE INDEX runs_holder ON runs USING btree (executor_id) WHERE (status = ANY (ARRAY['claimed'::text, 'running'::text, 'stopping'::text]))
 CREATE INDEX runs_leases ON runs USING btree (lease_expires_at) WHERE (lease_expires_at IS NOT NULL)
-CREATE UNIQUE INDEX runs_live ON runs USING btree (session_id) WHERE (status = ANY (ARRAY['pending'::text, 'claimed'::text, 'running'::text, 'stopping'::text]))
+CREATE UNIQUE INDEX runs_live ON runs USING btree (session_id) WHERE ((member IS NULL) AND (status = ANY (ARRAY['pending'::text, 'claimed'::text, 'running'::text, 'stopping'::text])))
 CREATE INDEX runs_parent ON runs USING btree (parent_session_id) WHERE (parent_session_id IS NOT NULL)
 CREATE UNIQUE INDEX runs_pkey ON runs USING btree (id)
 CREATE INDEX runs_queue ON runs USING btree (number) WHERE (status = 'pending'::text)

@@ -165,6 +165,32 @@ CREATE TABLE executors (
   updated_at          TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
 , offer TEXT, details TEXT, generation INTEGER NOT NULL DEFAULT 0, seen_at TEXT, removal_requested_at TEXT, status TEXT NOT NULL DEFAULT 'active', capacity INTEGER);
 
+CREATE TABLE fences (
+  id          TEXT NOT NULL PRIMARY KEY,
+  session_id  TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+  status      TEXT NOT NULL,                  -- snapshot|pull|consistent|timeout|error
+  deadline_at TEXT NOT NULL,
+  document    TEXT NOT NULL                   -- JSON
+) WITHOUT ROWID;
+
+CREATE INDEX fences_due ON fences(deadline_at, id) WHERE status IN ('snapshot', 'pull');
+
+CREATE UNIQUE INDEX fences_open ON fences(session_id) WHERE status IN ('snapshot', 'pull');
+
+CREATE INDEX fences_session ON fences(session_id, id);
+
+CREATE TABLE fleets (
+  session_id    TEXT NOT NULL PRIMARY KEY REFERENCES sessions(id) ON DELETE CASCADE,
+  status        TEXT NOT NULL,                -- live|ended
+  leader_run_id TEXT NOT NULL,
+  created_at    TEXT NOT NULL,
+  document      TEXT NOT NULL                 -- JSON
+) WITHOUT ROWID;
+
+CREATE INDEX fleets_live ON fleets(session_id) WHERE status = 'live';
+
+CREATE INDEX fleets_newest ON fleets(created_at, session_id);
+
 CREATE TABLE kv (
   scope        TEXT NOT NULL,                  -- user|repo|repo-user|system|...
   k            TEXT NOT NULL,
@@ -306,7 +332,7 @@ CREATE TABLE runs (
   claimed_at        TEXT,
   started_at        TEXT,
   ended_at          TEXT
-, number INTEGER NOT NULL DEFAULT 0, parent_session_id TEXT REFERENCES sessions(id) ON DELETE SET NULL, timeout_ms INTEGER, take_by TEXT, requeue INTEGER NOT NULL DEFAULT 0, stop_told_at TEXT, requested_by TEXT);
+, number INTEGER NOT NULL DEFAULT 0, parent_session_id TEXT REFERENCES sessions(id) ON DELETE SET NULL, timeout_ms INTEGER, take_by TEXT, requeue INTEGER NOT NULL DEFAULT 0, stop_told_at TEXT, requested_by TEXT, member TEXT);
 
 CREATE UNIQUE INDEX runs_by_number ON runs(number);
 
@@ -315,7 +341,7 @@ CREATE INDEX runs_holder ON runs(executor_id) WHERE status IN ('claimed', 'runni
 CREATE INDEX runs_leases ON runs(lease_expires_at) WHERE lease_expires_at IS NOT NULL;
 
 CREATE UNIQUE INDEX runs_live ON runs(session_id)
-  WHERE status IN ('pending', 'claimed', 'running', 'stopping');
+  WHERE member IS NULL AND status IN ('pending', 'claimed', 'running', 'stopping');
 
 CREATE INDEX runs_parent ON runs(parent_session_id) WHERE parent_session_id IS NOT NULL;
 

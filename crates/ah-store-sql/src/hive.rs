@@ -16,17 +16,24 @@ use crate::SqlStore;
 use crate::party::{self, Standing};
 use crate::resources::Resources;
 use crate::tx::{Tx, query_first};
-use crate::{approval, message, question};
+use crate::{approval, lull, message, question};
 
 /// Whether time has decided anything that is not applied yet.
-fn is_due(tx: &mut dyn Tx, ctx: &Resources) -> Result<bool, StoreError> {
+pub(crate) fn is_due(tx: &mut dyn Tx, ctx: &Resources) -> Result<bool, StoreError> {
+    let now = ctx.now();
+    if lull::covers(tx, now) {
+        return Ok(false);
+    }
+    if let Some(end) = lull::begin(tx)? {
+        return Ok(end <= now);
+    }
     let sql = format!(
         "SELECT EXISTS (SELECT 1 FROM messages WHERE {}) \
          OR EXISTS (SELECT 1 FROM questions WHERE {})",
         message::DUE,
         question::DUE
     );
-    Ok(query_first(tx, &sql, &[ctx.now().into()], |row| row.bool(0))?.unwrap_or(false))
+    Ok(query_first(tx, &sql, &[now.into()], |row| row.bool(0))?.unwrap_or(false))
 }
 
 /// Applies what time has decided, to a bounded number: leases first, then deadlines. All who are

@@ -83,6 +83,33 @@ const RULES: &[Rule] = &[
               OR (status IN ('claimed', 'running', 'stopping')) <> (lease_expires_at IS NOT NULL)",
     },
     Rule {
+        text: "a session has at most one live run, those of its fleet aside",
+        sql: "SELECT 'session ' || session_id || ': ' || count(*) || ' live runs' FROM runs \
+              WHERE member IS NULL AND status IN ('pending', 'claimed', 'running', 'stopping') \
+              GROUP BY session_id HAVING count(*) > 1",
+    },
+    Rule {
+        text: "a fleet and a fence have a status of the state machine",
+        sql: "SELECT 'fleet of session ' || session_id || ': status ' || status FROM fleets \
+              WHERE status NOT IN ('live', 'ended') \
+              UNION ALL SELECT 'fence ' || id || ': status ' || status FROM fences WHERE status \
+              NOT IN ('snapshot', 'pull', 'consistent', 'timeout', 'error')",
+    },
+    Rule {
+        text: "a live fleet is led by one of its members",
+        sql: "SELECT 'fleet of session ' || f.session_id || ': led by run ' || f.leader_run_id \
+              FROM fleets f LEFT JOIN runs r ON r.id = f.leader_run_id \
+              AND r.session_id = f.session_id AND r.member IS NOT NULL \
+              WHERE f.status = 'live' AND r.id IS NULL",
+    },
+    Rule {
+        text: "a fence is open only in a live fleet, and alone",
+        sql: "SELECT 'session ' || n.session_id || ': ' || count(*) || ' open fences' \
+              FROM fences n LEFT JOIN fleets f ON f.session_id = n.session_id \
+              AND f.status = 'live' WHERE n.status IN ('snapshot', 'pull') \
+              GROUP BY n.session_id HAVING count(*) > 1 OR count(f.session_id) = 0",
+    },
+    Rule {
         text: "a callback that is carried names a run of its parent",
         sql: "SELECT 'callback of run ' || c.run_id || ': carried by ' || c.delivered_by \
               FROM callbacks c LEFT JOIN runs r ON r.id = c.delivered_by \
@@ -205,6 +232,12 @@ const SQLITE_RULES: &[Rule] = &[
               AND json_valid(coalesce(late_answer, '{}'))) \
               UNION ALL SELECT 'receipt ' || id || ': not JSON' FROM receipts \
               WHERE NOT json_valid(removed)",
+    },
+    Rule {
+        text: "what fleets and fences hold is JSON",
+        sql: "SELECT 'fleet of session ' || session_id || ': not JSON' FROM fleets \
+              WHERE NOT json_valid(document) UNION ALL \
+              SELECT 'fence ' || id || ': not JSON' FROM fences WHERE NOT json_valid(document)",
     },
     Rule {
         text: "times and numbers of messages, approvals, questions and receipts are such",

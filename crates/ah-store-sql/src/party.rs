@@ -45,7 +45,7 @@ fn named<'a>(
     names.sort_unstable();
     names.dedup();
     let read = |row: &dyn Row| {
-        Ok(Named { name: row.text(0)?, is_dead: row.text(1)? == Lifecycle::Dead.as_str() })
+        Ok(Named { name: row.text(0)?, is_dead: row.str(1)? == Lifecycle::Dead.as_str() })
     };
     let sql = match (names.as_slice(), tx.dialect()) {
         ([], _) => return Ok(Vec::new()),

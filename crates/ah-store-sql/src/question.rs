@@ -15,7 +15,7 @@ use crate::reader::Reader;
 use crate::resources::Resources;
 use crate::statement::Statement;
 use crate::tx::{Row, Tx, query_all, query_first};
-use crate::{change, message};
+use crate::{change, lull, message};
 
 /// Every column [`read`] takes.
 const SELECT: &str = "SELECT number, id, asker, target, question, options, multi, free_text, status, \
@@ -110,6 +110,7 @@ fn insert(tx: &mut dyn Tx, question: &mut Question) -> Result<(), StoreError> {
         late_answer.as_ref().map(RawJson::as_str).into(),
     ];
     question.number = tx.insert_numbered(INSERT, &params)?;
+    lull::ends_by(tx, question.deadline_at);
     Ok(())
 }
 

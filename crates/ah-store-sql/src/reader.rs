@@ -1,5 +1,6 @@
 //! Reads a row's columns from left to right, so a wide row needs no column numbers.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::str::FromStr;
 
@@ -36,6 +37,10 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn bool(&self) -> Result<bool, StoreError> {
         self.row.bool(self.column())
+    }
+
+    pub(crate) fn str(&self) -> Result<Cow<'a, str>, StoreError> {
+        self.row.str(self.column())
     }
 
     pub(crate) fn text(&self) -> Result<String, StoreError> {

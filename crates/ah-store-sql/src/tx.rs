@@ -3,8 +3,12 @@
 //! Statements are written once, with `$1`, `$2`, … in the order of their first appearance (SQLite
 //! numbers them so). [`Dialect`] holds the few true differences.
 
+use std::borrow::Cow;
+
 use ah_model::Timestamp;
 use ah_store::StoreError;
+
+use crate::lull::Lull;
 
 /// The engine a statement is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +134,8 @@ impl<'a, T: Into<Self>> From<Option<T>> for Param<'a> {
 pub(crate) trait Row {
     fn opt_int(&self, column: usize) -> Result<Option<i64>, StoreError>;
     fn opt_bool(&self, column: usize) -> Result<Option<bool>, StoreError>;
-    fn opt_text(&self, column: usize) -> Result<Option<String>, StoreError>;
+    /// A text where it lies, if the engine has it at hand.
+    fn opt_str(&self, column: usize) -> Result<Option<Cow<'_, str>>, StoreError>;
     fn opt_time(&self, column: usize) -> Result<Option<Timestamp>, StoreError>;
 }
 
@@ -148,8 +153,17 @@ impl dyn Row + '_ {
         self.opt_bool(column)?.ok_or_else(|| missing(column))
     }
 
+    /// A text that is only looked at.
+    pub(crate) fn str(&self, column: usize) -> Result<Cow<'_, str>, StoreError> {
+        self.opt_str(column)?.ok_or_else(|| missing(column))
+    }
+
     pub(crate) fn text(&self, column: usize) -> Result<String, StoreError> {
-        self.opt_text(column)?.ok_or_else(|| missing(column))
+        self.str(column).map(Cow::into_owned)
+    }
+
+    pub(crate) fn opt_text(&self, column: usize) -> Result<Option<String>, StoreError> {
+        Ok(self.opt_str(column)?.map(Cow::into_owned))
     }
 
     pub(crate) fn time(&self, column: usize) -> Result<Timestamp, StoreError> {
@@ -161,8 +175,7 @@ impl dyn Row + '_ {
     where
         T: std::str::FromStr<Err = ah_model::Invalid>,
     {
-        let text = self.text(column)?;
-        text.parse().map_err(|error| StoreError::corrupt(format!("stored value {text:?}"), error))
+        parsed(&self.str(column)?)
     }
 
     /// As [`Self::parse`] for a column that may be empty.
@@ -170,11 +183,15 @@ impl dyn Row + '_ {
     where
         T: std::str::FromStr<Err = ah_model::Invalid>,
     {
-        match self.opt_text(column)? {
-            Some(_) => self.parse(column).map(Some),
-            None => Ok(None),
-        }
+        self.opt_str(column)?.map(|text| parsed(&text)).transpose()
     }
+}
+
+fn parsed<T>(text: &str) -> Result<T, StoreError>
+where
+    T: std::str::FromStr<Err = ah_model::Invalid>,
+{
+    text.parse().map_err(|error| StoreError::corrupt(format!("stored value {text:?}"), error))
 }
 
 fn missing(column: usize) -> StoreError {
@@ -200,6 +217,11 @@ impl Column {
 /// An open transaction.
 pub(crate) trait Tx {
     fn dialect(&self) -> Dialect;
+
+    /// What the transaction knows about when something is due next, if it can outlive one write.
+    fn lull(&mut self) -> Option<&mut Lull> {
+        None
+    }
 
     /// Runs a statement and returns how many rows it changed.
     fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError>;

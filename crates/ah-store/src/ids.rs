@@ -3,8 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use ah_model::{
-    AgentId, ApprovalId, BatchId, DraftId, MessageId, QuestionId, ReceiptId, RunId, SessionId,
-    Timestamp, TokenId,
+    AgentId, ApprovalId, BatchId, DraftId, FenceId, MessageId, QuestionId, ReceiptId, RunId,
+    SessionId, Timestamp, TokenId,
 };
 
 use crate::StoreError;
@@ -60,6 +60,11 @@ impl Ids {
     /// A fresh run id.
     pub fn run(&self, now: Timestamp) -> Result<RunId, StoreError> {
         self.mint(now).map(|(ms, random)| RunId::mint(ms, random))
+    }
+
+    /// A fresh fence id.
+    pub fn fence(&self, now: Timestamp) -> Result<FenceId, StoreError> {
+        self.mint(now).map(|(ms, random)| FenceId::mint(ms, random))
     }
 
     /// A fresh draft id.

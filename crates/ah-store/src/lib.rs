@@ -18,6 +18,7 @@ mod event;
 mod executor;
 mod export;
 mod feed;
+mod fleet;
 mod hive;
 mod ids;
 mod kv;
@@ -46,6 +47,7 @@ pub use event::{EventWatch, Events};
 pub use executor::Executors;
 pub use export::{ImportReport, check_export, export_session, import_session};
 pub use feed::{Feed, FeedWatch};
+pub use fleet::Fleets;
 pub use hive::Hive;
 pub use ids::{IdSource, Ids, SystemIds};
 pub use kv::KeyValues;
@@ -72,6 +74,7 @@ pub trait Store:
     + Events
     + Executors
     + Feed
+    + Fleets
     + Hive
     + KeyValues
     + Messages

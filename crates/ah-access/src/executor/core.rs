@@ -6,6 +6,7 @@
 //! sent in the order of the outbox.
 
 mod beat;
+mod fences;
 mod input;
 mod link;
 mod reports;
@@ -13,7 +14,7 @@ mod requests;
 mod runs;
 
 pub use input::{
-    AgentOptions, Input, Output, Process, Restored, RestoredRun, Said, Signal, Stream,
+    AgentOptions, Input, Output, Process, Restored, RestoredRun, Said, Signal, Stream, Verdict,
 };
 
 use std::collections::{BTreeMap, VecDeque};
@@ -41,6 +42,8 @@ pub struct Agent {
     reports: reports::Progress,
     /// How requests were answered, so that one that comes again is answered alike.
     answered: VecDeque<(RequestId, Reply)>,
+    /// Fences that are being reached.
+    fences: BTreeMap<RequestId, fences::Fencing>,
     load: Load,
     began_ms: u64,
     leaving: bool,
@@ -56,8 +59,9 @@ impl Agent {
             failures: 0,
             random: options.seed | 1,
             runs: BTreeMap::new(),
-            reports: reports::Progress::new(restored.outbox, restored.through, restored.last_seq),
+            reports: reports::Progress::new(&restored),
             answered: VecDeque::new(),
+            fences: BTreeMap::new(),
             load: Load::default(),
             began_ms: now.ms,
             leaving: false,
@@ -76,9 +80,12 @@ impl Agent {
             Input::Dialled { dial } => self.dialled(now, dial),
             Input::Closed { dial, retry_after_ms } => self.closed(now, dial, retry_after_ms),
             Input::Frame { dial, stream, frame } => self.frame(now, dial, stream, frame),
-            // Every request is answered as soon as it comes: there is nothing to take back.
-            Input::RequestDropped { .. } | Input::Tick => {}
+            // All others are answered as soon as they come: there is nothing to take back.
+            Input::RequestDropped { dial, request } => self.take_back(dial, Some(&request)),
+            Input::Fenced { request, verdict } => self.fenced(&request, *verdict),
+            Input::Tick => {}
             Input::Kept { last_seq, ends } => self.kept(last_seq, &ends),
+            Input::OutboxBegun { outbox, base } => self.outbox_begun(now, outbox, base),
             Input::Read { items } => self.read(items),
             Input::Process { run_id, epoch, process } => {
                 self.process(now, &run_id, epoch, process);
@@ -90,6 +97,7 @@ impl Agent {
         }
         self.dial_if_due(now);
         self.fence_if_due(now);
+        self.end_fences_of_lost_runs();
         self.beat_if_due(now);
         self.read_if_due();
         std::mem::take(&mut self.out)

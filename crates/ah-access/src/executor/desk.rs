@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use ah_model::{Happened, Lease, ReportRefusal};
+use ah_model::{Happened, Lease, OutboxId, ReportRefusal, RequestId};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::core::{Input, Process, Said, Signal};
+use super::fence::Fences;
 use super::host::{Host, HostError, Start};
 use super::outbox::{Draft, Outbox, OutboxError};
 use super::pump::Pump;
 use super::serve::Message;
-use crate::frame::Launch;
+use crate::frame::{Fence, Launch};
 
 /// Most items and bytes that are read of the outbox at a time.
 const READ_ITEMS: usize = 512;
@@ -23,7 +24,12 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// Something to be written down or forgotten, in order.
 pub(super) enum Job {
     Keep(Draft),
-    Forget { through: u64, refused: Vec<ReportRefusal> },
+    /// Begins another outbox.
+    Begin(OutboxId),
+    Forget {
+        through: u64,
+        refused: Vec<ReportRefusal>,
+    },
     Drop(Lease),
 }
 
@@ -34,6 +40,7 @@ pub(super) struct Desk {
     host: Arc<Host>,
     outbox: Arc<Outbox>,
     messages: UnboundedSender<Message>,
+    fences: Arc<Fences>,
 }
 
 impl Desk {
@@ -51,7 +58,7 @@ impl Desk {
             messages: messages.clone(),
         };
         std::thread::spawn(move || clerk.work(&queue));
-        Self { jobs, host, outbox, messages }
+        Self { jobs, host, outbox, messages, fences: Arc::default() }
     }
 
     pub(super) fn give(&self, job: Job) {
@@ -59,18 +66,25 @@ impl Desk {
         let _ = self.jobs.send(job);
     }
 
-    pub(super) fn start_run(&self, launch: Launch) {
+    /// Begins a run that is surely its own until then, by the time since the machine began.
+    pub(super) fn start_run(&self, launch: Launch, until_ms: u64) {
         let desk = self.clone();
         tokio::task::spawn_blocking(move || {
-            let Launch { run_id, epoch, session_id, parameters, .. } = launch;
+            let Launch { run_id, epoch, session_id, parameters, member, .. } = launch;
             let lease = Lease { run_id, epoch };
-            let start = Start { lease: lease.clone(), session_id, parameters };
+            let until_ms = Some(until_ms);
+            let start = Start { lease: lease.clone(), session_id, parameters, member, until_ms };
             let process = match desk.host.launch(&start) {
                 Ok(_) => Process::Started,
                 Err(error) => Process::Failed { reason: described(&error) },
             };
             desk.tell(Input::Process { run_id: lease.run_id, epoch, process });
         });
+    }
+
+    pub(super) fn prolong(&self, leases: Vec<Lease>, until_ms: u64) {
+        let desk = self.clone();
+        tokio::task::spawn_blocking(move || desk.host.prolong(&leases, until_ms));
     }
 
     pub(super) fn signal(&self, lease: Lease, signal: Signal) {
@@ -92,6 +106,20 @@ impl Desk {
         });
     }
 
+    pub(super) fn fence(&self, fence: Fence) {
+        let desk = self.clone();
+        let place = self.fences.begin(&fence);
+        tokio::task::spawn_blocking(move || {
+            let verdict = Box::new(place.reach(&desk.host, &fence));
+            drop(place);
+            desk.tell(Input::Fenced { request: fence.request.id, verdict });
+        });
+    }
+
+    pub(super) fn unfence(&self, request: &RequestId) {
+        self.fences.stop(request);
+    }
+
     pub(super) fn read(&self, after: u64) {
         let desk = self.clone();
         tokio::task::spawn_blocking(move || {
@@ -105,7 +133,7 @@ impl Desk {
     }
 }
 
-fn described(error: &dyn std::error::Error) -> String {
+pub(super) fn described(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -127,6 +155,7 @@ impl Clerk {
         while let Ok(job) = queue.recv() {
             match job {
                 Job::Keep(draft) => self.keep(draft),
+                Job::Begin(outbox) => self.begin(&outbox),
                 Job::Forget { through, refused } => self.forget(through, &refused),
                 Job::Drop(lease) => match self.host.forget(&lease) {
                     // It was never begun here.
@@ -161,13 +190,32 @@ impl Clerk {
         }
     }
 
+    /// Nothing can be reported before it is there.
+    fn begin(&self, outbox: &OutboxId) {
+        let base = loop {
+            match self.outbox.begin_another(outbox.clone()) {
+                Ok(base) => break base,
+                Err(error) => {
+                    self.outbox_trouble(&error);
+                    std::thread::sleep(AGAIN);
+                }
+            }
+        };
+        let begun = Input::OutboxBegun { outbox: outbox.clone(), base };
+        let _ = self.messages.send(Message::Input(begun));
+    }
+
     /// What was refused is kept aside before it is forgotten; what cannot be kept aside is not.
     fn forget(&self, through: u64, refused: &[ReportRefusal]) {
         let done = self.outbox.refuse(refused).and_then(|()| self.outbox.forget(through));
         if let Err(error) = done {
-            let said = Said::OutboxTrouble { detail: described(&error) };
-            let _ = self.messages.send(Message::Input(Input::Heard { said }));
+            self.outbox_trouble(&error);
         }
+    }
+
+    fn outbox_trouble(&self, error: &dyn std::error::Error) {
+        let said = Said::OutboxTrouble { detail: described(error) };
+        let _ = self.messages.send(Message::Input(Input::Heard { said }));
     }
 
     fn trouble(&self, lease: &Lease, error: &dyn std::error::Error) {

@@ -20,13 +20,13 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use ah_model::{Exit, Lease, RunOutcome, SessionId, Timestamp};
+use ah_model::{Exit, Lease, MemberName, RunOutcome, SessionId, Timestamp};
 use ah_process::{Born, Process};
 use rustix::fs::{CWD, Mode, OFlags};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::parameters::Program;
+use super::parameters::{Hold, Program};
 use crate::file::{self, Access, FileError};
 use crate::frame::Ended;
 
@@ -48,6 +48,8 @@ const VOID: &str = "void";
 pub(super) const PROGRESS: &str = "progress";
 /// The variable that tells the processes of a run from all others of the machine.
 pub(super) const MARK: &str = "AH_RUN_FOLDER";
+/// Why a keeper ended its program by itself.
+const AWAY: &str = "its executor was away until its lease was over";
 /// Longest file that is read here: an order with its arguments escaped.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
@@ -80,13 +82,22 @@ impl Stream {
 pub(super) struct Order {
     pub(super) lease: Lease,
     pub(super) session_id: SessionId,
+    /// The member of a fleet that it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) member: Option<MemberName>,
     pub(super) program: Program,
+    /// How its directory gets files, of one that only holds its executor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) hold: Option<Hold>,
     /// The executor's own variables for its programs.
     pub(super) environment: Vec<(String, String)>,
     /// Most bytes that are kept of each stream.
     pub(super) output_bytes_max: u64,
     /// How a keeper is begun.
     pub(super) keeper: Vec<String>,
+    /// Until when it may run without another word, in milliseconds since the machine began.
+    #[serde(default)]
+    pub(super) until_ms: Option<u64>,
 }
 
 /// A process as it is known again; without its birth where the system shows none.
@@ -115,6 +126,8 @@ pub enum Asked {
     Stop,
     /// It was killed.
     Kill,
+    /// Its executor was away until the lease was over.
+    Lease,
 }
 
 /// How a program ended.
@@ -168,7 +181,9 @@ impl End {
         let exit = Exit { code: self.code, signal: self.signal, reason };
         let (outcome, error) = match (self.code, self.asked) {
             (Some(0), _) => (RunOutcome::Completed, None),
-            (_, Some(_)) if self.not_started.is_none() => (RunOutcome::Stopped, None),
+            (_, Some(Asked::Stop | Asked::Kill)) if self.not_started.is_none() => {
+                (RunOutcome::Stopped, None)
+            }
             _ => (RunOutcome::Failed, Some(self.why())),
         };
         Ended { outcome, error, result: None, idle: false, exit }
@@ -178,6 +193,7 @@ impl End {
         match (&self.not_started, &self.lost, self.code, self.signal) {
             (Some(reason), ..) => reason.clone(),
             (_, Some(reason), ..) => format!("lost: {reason}"),
+            _ if self.asked == Some(Asked::Lease) => AWAY.to_owned(),
             (_, _, Some(code), _) => format!("exit code {code}"),
             (_, _, _, Some(signal)) => format!("signal {signal}"),
             (None, None, None, None) => "no end that is known".to_owned(),

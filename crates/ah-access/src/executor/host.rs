@@ -17,7 +17,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ah_model::{Invalid, Lease, RawJson, RunId, SessionId, Timestamp};
+use ah_model::{Invalid, Lease, MemberName, RawJson, RunId, SessionId, Timestamp};
 use ah_process::{Lock, LockError};
 use ah_store::Clock;
 use serde_json::json;
@@ -31,7 +31,7 @@ use super::keep::control::Word;
 use super::keep::{Begun, KEEP};
 use super::outbox::Draft;
 pub use super::parameters::Programs;
-use super::parameters::{self, Names};
+use super::parameters::{self, Hold, Known, Names, Task};
 use crate::file::{self, FileError};
 use crate::frame::{Happened, HeldState};
 
@@ -69,6 +69,11 @@ pub struct Start {
     pub session_id: SessionId,
     /// What it was queued with.
     pub parameters: RawJson,
+    /// The member of a fleet that it is for.
+    pub member: Option<MemberName>,
+    /// Until when the store keeps it for this executor, in milliseconds since the machine began; its
+    /// keeper ends the program then if it was not told more, see [`Host::prolong`].
+    pub until_ms: Option<u64>,
 }
 
 /// A run that was begun.
@@ -87,8 +92,26 @@ pub struct Standing {
     pub lease: Lease,
     /// The session.
     pub session_id: SessionId,
+    /// The member of a fleet that it is for.
+    pub member: Option<MemberName>,
+    /// Whether it only holds this executor for that member.
+    pub is_hold: bool,
     /// How it stands.
     pub state: HeldState,
+}
+
+/// A run that only holds this executor.
+#[derive(Debug)]
+pub(super) struct Holding {
+    pub(super) directory: PathBuf,
+    pub(super) hold: Hold,
+    pub(super) session_id: SessionId,
+    pub(super) member: Option<MemberName>,
+    /// What sets its programs apart from all others of the machine.
+    pub(super) mark: PathBuf,
+    /// Variables of all programs besides the executor's own, and those that none gets.
+    pub(super) environment: Vec<(String, String)>,
+    pub(super) withheld: Vec<String>,
 }
 
 /// Why something cannot be done with a run.
@@ -203,6 +226,8 @@ impl fmt::Debug for Inner {
 #[derive(Debug, Clone)]
 struct Run {
     session_id: SessionId,
+    member: Option<MemberName>,
+    is_hold: bool,
     folder: Folder,
     stage: Stage,
     output: Arc<Mutex<Reader>>,
@@ -252,6 +277,8 @@ impl Host {
         let standing = runs.iter().map(|((run_id, epoch), run)| Standing {
             lease: Lease { run_id: run_id.clone(), epoch: *epoch },
             session_id: run.session_id.clone(),
+            member: run.member.clone(),
+            is_hold: run.is_hold,
             state: run.state(),
         });
         standing.collect()
@@ -308,6 +335,19 @@ impl Host {
         self.inner.tell(lease, Word::Kill).map(drop)
     }
 
+    /// The store keeps these runs until then, in milliseconds since the machine began. A keeper that
+    /// hears nothing more before ends its program.
+    pub fn prolong(&self, leases: &[Lease], until_ms: u64) {
+        for lease in leases {
+            let Ok(run) = self.inner.run(lease) else { continue };
+            if !matches!(run.stage, Stage::Ended(_)) {
+                // One that does not listen yet has the time that it was begun with; a word that it
+                // misses is followed by another.
+                let _ = run.folder.tell(&Word::Until(until_ms).line());
+            }
+        }
+    }
+
     /// Holds a run's processes still.
     pub fn pause(&self, lease: &Lease) -> Result<(), HostError> {
         let run = self.inner.tell(lease, Word::Pause)?;
@@ -331,6 +371,25 @@ impl Host {
             std::thread::sleep(PAUSE);
         }
         Ok(())
+    }
+
+    /// What is to be known of a run that only holds this executor, to get and compare its files.
+    pub(super) fn holding(&self, lease: &Lease) -> Result<Holding, HostError> {
+        let folder = self.inner.run(lease)?.folder;
+        let Order { session_id, member, program, hold, environment, .. } = folder.order()?;
+        let Some(hold) = hold else {
+            let Lease { run_id, epoch } = lease.clone();
+            return Err(HostError::NotHeld { run: run_id, epoch });
+        };
+        Ok(Holding {
+            directory: program.directory,
+            hold,
+            session_id,
+            member,
+            mark: folder.path().to_owned(),
+            environment,
+            withheld: self.inner.options.withheld.clone(),
+        })
     }
 
     /// The next piece of a run's output that is not taken; the same one until it is. `None` if there
@@ -363,11 +422,19 @@ impl Host {
     }
 }
 
+/// What is said of a run of a fleet names its member.
+pub(super) fn name_member(data: &mut serde_json::Value, member: Option<&MemberName>) {
+    if let Some((object, member)) = data.as_object_mut().zip(member) {
+        object.insert("member".to_owned(), json!(member));
+    }
+}
+
 impl Standing {
     /// What it wrote, for the outbox.
     pub fn wrote(&self, piece: &Piece, at: Timestamp) -> Result<Draft, Invalid> {
         let (stream, offset) = (piece.stream.as_str(), piece.offset);
-        let data = json!({ "stream": stream, "offset": offset, "text": piece.text });
+        let mut data = json!({ "stream": stream, "offset": offset, "text": piece.text });
+        name_member(&mut data, self.member.as_ref());
         let what = Happened::Event { kind: "hostLog".to_owned(), data: RawJson::of(&data)? };
         Ok(self.draft(&format!("{stream}/{offset}"), at, what))
     }
@@ -384,7 +451,9 @@ impl Run {
     fn new(order: &Order, folder: &Folder, stage: Stage) -> Result<Self, FileError> {
         let output = Arc::new(Mutex::new(Reader::open(folder)?));
         let (session_id, folder) = (order.session_id.clone(), folder.clone());
-        Ok(Self { session_id, folder, stage, output })
+        let (member, is_hold) =
+            (order.member.clone(), order.member.is_some() && order.hold.is_some());
+        Ok(Self { session_id, member, is_hold, folder, stage, output })
     }
 
     fn state(&self) -> HeldState {
@@ -435,11 +504,12 @@ impl Inner {
 
     /// What the keeper of a run is to do, and the program's input.
     fn order(&self, start: &Start) -> Result<(Order, Option<String>), HostError> {
-        let Start { lease, session_id, parameters } = start;
+        let Start { lease, session_id, parameters, member, until_ms } = start;
         let options = &self.options;
         let names = Names { session: session_id.as_str(), run: lease.run_id.as_str() };
-        let (program, stdin) =
-            parameters::read(parameters, &options.programs, names, &options.work)?;
+        let HostOptions { programs, keeper, work, .. } = options;
+        let known = Known { programs, keeper, work };
+        let Task { program, stdin, hold } = parameters::read(parameters, known, names)?;
         let name = program.argv.first().cloned().unwrap_or_default();
         if !ah_process::is_found(&name, &options.search) {
             let searched = options.search.iter().map(|dir| dir.display().to_string());
@@ -450,10 +520,13 @@ impl Inner {
         let order = Order {
             lease: lease.clone(),
             session_id: session_id.clone(),
+            member: member.clone(),
             program,
+            hold,
             environment: options.environment.clone(),
             output_bytes_max: output_bytes_max.min(options.output_bytes_max),
             keeper: options.keeper.clone(),
+            until_ms: *until_ms,
         };
         Ok((order, stdin))
     }

@@ -5,8 +5,13 @@
 //! `keep FOLDER`. It has a session of its own, so that no terminal reaches it. It begins
 //! `exec FOLDER KEEPER`, which limits itself and becomes the program; the kernel ends that one if the
 //! keeper is killed. Only the keeper signals the program while it lives: it is the program's parent,
-//! so that the program's number cannot be another's. What leaves the program's group comes to the
+//! so that the program's number cannot be another's. It knows until when the store keeps the run for
+//! the executor, as the executor said last, and ends the program then: an executor that is gone must
+//! not leave a program at work on a run that is another's. What leaves the program's group comes to the
 //! keeper when its own parent ends, and is ended with the program.
+//!
+//! The program of a run that only holds its executor is ours as well, with the word `hold`: it waits
+//! until it is ended, so that such a run is kept, found again and ended like every other.
 
 pub(super) mod control;
 mod exec;
@@ -34,6 +39,8 @@ use crate::file::FileError;
 pub(super) const KEEP: &str = "keep";
 /// The word that becomes a program.
 const EXEC: &str = "exec";
+/// The word that only waits.
+pub(super) const HOLD: &str = "hold";
 /// How long what the program left behind may take to end, and how often that is looked for.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(5);
@@ -51,13 +58,14 @@ pub(super) enum Begun {
 }
 
 /// Does what `arguments` say: those of the command that the configuration names as the keeper's,
-/// from `keep` or `exec` on. Returns when the run has ended.
+/// from `keep`, `exec` or `hold` on. Returns when the run has ended.
 pub fn main(arguments: &[OsString]) -> ExitCode {
     let done = match arguments {
         [word, folder] if word == KEEP => keep(&Folder::at(folder)),
         [word, folder, keeper] if word == EXEC => {
             Err(exec::become_program(&Folder::at(folder), keeper))
         }
+        [word] if word == HOLD => hold(),
         _ => Err(KeepError::Words),
     };
     match done {
@@ -67,6 +75,13 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
             let _ = writeln!(io::stderr(), "{error}");
             ExitCode::from(127)
         }
+    }
+}
+
+/// Waits until somebody ends this process.
+fn hold() -> ! {
+    loop {
+        std::thread::park();
     }
 }
 
@@ -148,7 +163,7 @@ fn begin(folder: &Folder, order: &Order) -> Result<(Child, Copies, Control), Kee
     let listen = || -> Result<(Copies, Control), KeepError> {
         folder.note_program(&Known::of(child.id()))?;
         let copies = Copies::begin(&mut child, (out, err), order.output_bytes_max);
-        let control = Control::begin(folder.clone(), group, words);
+        let control = Control::begin(folder.clone(), group, words, order.until_ms);
         Ok((copies.map_err(failed("start a thread"))?, control.map_err(failed("start a thread"))?))
     };
     match listen() {

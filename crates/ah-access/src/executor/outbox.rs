@@ -4,7 +4,7 @@
 //! items are given out. Many callers share a sync. An item that was written when the process was
 //! killed, and not answered, is either there whole or not at all.
 //!
-//! A directory of our own: `id.json` (which outbox this is), `*.items` (see `segment`),
+//! A directory of our own: `id.json` (which outbox this is, and after which item it begins), `*.items` (see `segment`),
 //! `forgotten` (how far the access point has kept it), `refused.jsonl` (what it never will keep),
 //! `*.torn` (what was cut off a file when it was opened). One process at a time, by a lock that dies
 //! with it.
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use self::segment::{Records, Segment, Tail};
 use crate::file::{self, FileError};
-use crate::frame::{self, Body, FrameKind, Happened, Report, ReportItem, ReportRefusal};
+use crate::frame::{Body, FrameKind, Happened, Report, ReportItem, ReportRefusal};
 
 const ID: &str = "id.json";
 const LOCK: &str = "lock";
@@ -192,7 +192,6 @@ pub enum OutboxError {
 #[derive(Debug)]
 pub struct Outbox {
     directory: PathBuf,
-    id: OutboxId,
     options: OutboxOptions,
     state: Mutex<State>,
     synced: Condvar,
@@ -212,12 +211,16 @@ struct State {
     is_syncing: bool,
     broken: Option<String>,
     forgotten_file: File,
+    identity: Identity,
 }
 
 /// `id.json`.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Identity {
     id: OutboxId,
+    /// The items behind this one are the outbox's: the next has the number 1 for others.
+    #[serde(default)]
+    base: u64,
 }
 
 /// A line of `refused.jsonl`.
@@ -246,16 +249,33 @@ impl Outbox {
                 FileError::io(operation, &directory.join(LOCK), source).into()
             }
         })?;
-        let id = identity(directory, options.steps, new_id)?;
-        let (state, cut) = State::read(directory)?;
+        let identity = identity(directory, options.steps, new_id)?;
+        let (state, cut) = State::read(directory, identity)?;
         let directory = directory.to_owned();
         let (state, synced) = (Mutex::new(state), Condvar::new());
-        Ok((Self { directory, id, options, state, synced, _lock: lock }, cut))
+        Ok((Self { directory, options, state, synced, _lock: lock }, cut))
     }
 
     /// Names this outbox: another one numbers its items anew.
-    pub fn id(&self) -> &OutboxId {
-        &self.id
+    pub fn id(&self) -> OutboxId {
+        self.state().identity.id.clone()
+    }
+
+    /// The item before the first of this outbox, 0 if there never was another here: numbers that
+    /// others are told count from it.
+    pub fn base(&self) -> u64 {
+        self.state().identity.base
+    }
+
+    /// Begins another outbox with what is not forgotten; its base. For one whose files are older than
+    /// what an access point has of it: new items would have numbers that are taken.
+    pub fn begin_another(&self, id: OutboxId) -> Result<u64, OutboxError> {
+        let mut state = self.state();
+        state.check()?;
+        let identity = Identity { id, base: state.forgotten };
+        identity.write(&self.directory)?;
+        state.identity = identity;
+        Ok(state.identity.base)
     }
 
     /// The number of the newest durable item, 0 for none.
@@ -271,11 +291,6 @@ impl Outbox {
     /// Bytes of the items that wait.
     pub fn pending_bytes(&self) -> u64 {
         self.state().pending_bytes
-    }
-
-    /// How it is announced to an access point.
-    pub fn announced(&self) -> frame::Outbox {
-        frame::Outbox { id: self.id.clone(), last_seq: self.last_seq() }
     }
 
     /// Numbers items and returns their numbers once all of them are durable.
@@ -297,7 +312,7 @@ impl Outbox {
         let may_use_reserve =
             drafts.iter().all(|draft| !matches!(draft.what, Happened::Event { .. }));
         let first = state.next();
-        let records = self.records(first, drafts)?;
+        let records = records(&state.identity.id, first, drafts)?;
         let bytes_max = self.options.bytes_max;
         let room = bytes_max + if may_use_reserve { bytes_max / 8 } else { 0 };
         let (bytes, more) = (state.pending_bytes, records.len());
@@ -308,23 +323,6 @@ impl Outbox {
         state.append(&records)?;
         state.pending_bytes += more;
         Ok(first..=state.next() - 1)
-    }
-
-    fn records(&self, first: u64, drafts: Vec<Draft>) -> Result<Records, OutboxError> {
-        if drafts.is_empty() {
-            return Err(Invalid::new("items", "must not be empty").into());
-        }
-        let mut records = Records::default();
-        for (draft, seq) in drafts.into_iter().zip(first..) {
-            // One that an access point refuses would keep all others behind it for ever.
-            let items = vec![draft.numbered(seq)];
-            let report = Report { outbox_id: self.id.clone(), items };
-            report.check()?;
-            for item in &report.items {
-                records.push(&encoded(item)?);
-            }
-        }
-        Ok(records)
     }
 
     /// Waits until `seq` is durable. One of those who wait syncs for all.
@@ -439,7 +437,7 @@ impl Outbox {
 }
 
 impl State {
-    fn read(directory: &Path) -> Result<(Self, Option<Cut>), OutboxError> {
+    fn read(directory: &Path, identity: Identity) -> Result<(Self, Option<Cut>), OutboxError> {
         let found = segments(directory)?;
         let newest = found.last().map(|(first, _)| *first);
         let (mut opened, mut cut) = (VecDeque::new(), None);
@@ -464,6 +462,7 @@ impl State {
             is_syncing: false,
             broken: None,
             forgotten_file,
+            identity,
         };
         state.settle(directory)?;
         Ok((state, cut))
@@ -480,7 +479,8 @@ impl State {
         }
         self.durable = self.next() - 1;
         let noted = read_forgotten(&self.forgotten_file).unwrap_or_default();
-        self.forgotten = noted.max(first.saturating_sub(1)).min(self.durable);
+        let begun = first.saturating_sub(1).max(self.identity.base);
+        self.forgotten = noted.max(begun).min(self.durable);
         let from = self.forgotten + 1;
         let waiting = self.segments.iter().filter(|segment| segment.next() > from);
         self.pending_bytes =
@@ -558,6 +558,22 @@ impl State {
     }
 }
 
+fn records(id: &OutboxId, first: u64, drafts: Vec<Draft>) -> Result<Records, OutboxError> {
+    if drafts.is_empty() {
+        return Err(Invalid::new("items", "must not be empty").into());
+    }
+    let mut records = Records::default();
+    for (draft, seq) in drafts.into_iter().zip(first..) {
+        // One that an access point refuses would keep all others behind it for ever.
+        let report = Report { outbox_id: id.clone(), items: vec![draft.numbered(seq)] };
+        report.check()?;
+        for item in &report.items {
+            records.push(&encoded(item)?);
+        }
+    }
+    Ok(records)
+}
+
 fn encoded(item: &ReportItem) -> Result<Vec<u8>, Invalid> {
     let body = serde_json::to_vec(item);
     let body = body.map_err(|error| Invalid::new("items", error.to_string()))?;
@@ -592,18 +608,26 @@ fn segments(directory: &Path) -> Result<Vec<(u64, PathBuf)>, OutboxError> {
     Ok(found)
 }
 
+impl Identity {
+    fn write(&self, directory: &Path) -> Result<(), OutboxError> {
+        let bytes = serde_json::to_vec(self);
+        let bytes = bytes.map_err(|error| Invalid::new("id", error.to_string()))?;
+        Ok(file::replace(&directory.join(ID), &bytes, file::Access::Private)?)
+    }
+}
+
 /// Which outbox this is. The first file is there before the id: an id without files is one whose
 /// files were taken away, and its numbers must not begin again.
 fn identity(
     directory: &Path,
     steps: fn(Step),
     new_id: impl FnOnce() -> OutboxId,
-) -> Result<OutboxId, OutboxError> {
+) -> Result<Identity, OutboxError> {
     let path = directory.join(ID);
     match file::read_private(&path) {
         Ok(bytes) => {
             let read: Result<Identity, _> = serde_json::from_slice(&bytes);
-            read.map(|identity| identity.id).map_err(|_| OutboxError::Damaged { path, offset: 0 })
+            read.map_err(|_| OutboxError::Damaged { path, offset: 0 })
         }
         Err(error) if error.is_missing() => {
             match segments(directory)?.as_slice() {
@@ -612,12 +636,10 @@ fn identity(
                 _ => return Err(OutboxError::Damaged { path, offset: 0 }),
             }
             steps(Step::FirstSegment);
-            let identity = Identity { id: new_id() };
-            let bytes = serde_json::to_vec(&identity);
-            let bytes = bytes.map_err(|error| Invalid::new("id", error.to_string()))?;
-            file::replace(&path, &bytes, file::Access::Private)?;
+            let identity = Identity { id: new_id(), base: 0 };
+            identity.write(directory)?;
             steps(Step::Identity);
-            Ok(identity.id)
+            Ok(identity)
         }
         Err(error) => Err(error.into()),
     }

@@ -2,7 +2,8 @@
 //!
 //! `{"argv": […]}` names a program; `{"prompt": …}` gives a text to the program that is configured
 //! for the agent kind `agent`, or for all that name none. `env`, `directory`, `stdin` and `limits`
-//! go with both. Other keys are not ours.
+//! go with both. `{"hold": {…}}` runs nothing of the user's: it waits in its `directory` until it is
+//! ended, and says how the directory gets the files of a fleet's leader. Other keys are not ours.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use ah_model::{Invalid, RawJson};
 use serde::{Deserialize, Serialize};
 
+use super::keep::HOLD;
 use super::limits::Limits;
 
 /// Most arguments, and most variables.
@@ -29,11 +31,42 @@ pub struct Programs {
     pub default_kind: Option<String>,
 }
 
+/// How the directory of a run that only holds its executor gets and compares files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Hold {
+    /// The program that brings the leader's files, and its arguments; something else does when empty.
+    pub(super) pull: Vec<String>,
+    /// Names that are not compared.
+    pub(super) ignore: Vec<String>,
+}
+
 /// Where a run is, for placeholders.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Names<'a> {
     pub(super) session: &'a str,
     pub(super) run: &'a str,
+}
+
+/// What programs a machine has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known<'a> {
+    /// Those that take prompts.
+    pub(super) programs: &'a Programs,
+    /// The command that is our own program as a keeper: it also holds places.
+    pub(super) keeper: &'a [String],
+    /// Where programs run that are not told where.
+    pub(super) work: &'a Path,
+}
+
+/// What a run is to execute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Task {
+    pub(super) program: Program,
+    /// What the program reads.
+    pub(super) stdin: Option<String>,
+    /// How its directory gets files, of one that only holds its executor.
+    pub(super) hold: Option<Hold>,
 }
 
 /// A program to execute.
@@ -55,6 +88,7 @@ pub(super) struct Program {
 struct Parameters {
     argv: Option<Vec<String>>,
     prompt: Option<String>,
+    hold: Option<Hold>,
     agent: Option<String>,
     model: Option<String>,
     #[serde(default)]
@@ -65,25 +99,28 @@ struct Parameters {
     limits: Limits,
 }
 
-/// The program of `parameters` and its input; a relative directory is below `work`.
+/// What `parameters` say; a relative directory is below the one for programs.
 pub(super) fn read(
     parameters: &RawJson,
-    programs: &Programs,
+    known: Known<'_>,
     names: Names<'_>,
-    work: &Path,
-) -> Result<(Program, Option<String>), Invalid> {
+) -> Result<Task, Invalid> {
     let read: Result<Parameters, _> = serde_json::from_str(parameters.as_str());
     let mut given = read.map_err(|error| Invalid::new("parameters", error.to_string()))?;
-    let stdin = given.stdin.take();
-    let (argv, stdin) = match (given.argv.take(), given.prompt.take()) {
-        (Some(_), Some(_)) => {
-            let reason = "argv and prompt: one of them says what to run";
+    let (stdin, hold) = (given.stdin.take(), given.hold.take());
+    let (argv, stdin) = match (given.argv.take(), given.prompt.take(), &hold) {
+        (Some(argv), None, None) => (argv, stdin),
+        (None, Some(prompt), None) => prompted(&given, known.programs, names, (prompt, stdin))?,
+        (None, None, Some(hold)) => {
+            check_texts("parameters.hold", hold.pull.iter().chain(&hold.ignore))?;
+            (known.keeper.iter().cloned().chain([HOLD.to_owned()]).collect(), None)
+        }
+        (None, None, None) => {
+            let reason = r#"neither "argv" (a program and its arguments) nor "prompt" nor "hold""#;
             return Err(Invalid::new("parameters", reason));
         }
-        (Some(argv), None) => (argv, stdin),
-        (None, Some(prompt)) => prompted(&given, programs, names, (prompt, stdin))?,
-        (None, None) => {
-            let reason = r#"neither "argv" (a program and its arguments) nor "prompt""#;
+        (..) => {
+            let reason = "argv, prompt and hold: one of them says what to run";
             return Err(Invalid::new("parameters", reason));
         }
     };
@@ -96,12 +133,13 @@ pub(super) fn read(
     if let Some(name) = given.env.keys().find(|name| name.is_empty() || name.contains('=')) {
         return Err(Invalid::new("parameters.env", format!("{name:?} is no name of a variable")));
     }
-    let directory = work.join(given.directory.unwrap_or_default());
+    let directory = known.work.join(given.directory.unwrap_or_default());
     if !directory.is_dir() {
         let reason = format!("{} is no directory on this machine", directory.display());
         return Err(Invalid::new("parameters.directory", reason));
     }
-    Ok((Program { argv, env: given.env, directory, limits: given.limits }, stdin))
+    let program = Program { argv, env: given.env, directory, limits: given.limits };
+    Ok(Task { program, stdin, hold })
 }
 
 /// The program that takes the prompt, and its input.
@@ -180,9 +218,27 @@ mod tests {
         }
     }
 
-    fn parse(parameters: &serde_json::Value) -> Result<(Program, Option<String>), Invalid> {
+    fn task(parameters: &serde_json::Value) -> Result<Task, Invalid> {
         let names = Names { session: "s1", run: "r1" };
-        read(&RawJson::of(parameters).unwrap(), &programs(), names, Path::new("/"))
+        let keeper = ["/bin/ah".to_owned(), "keeper".to_owned()];
+        let (programs, work) = (&programs(), Path::new("/"));
+        let known = Known { programs, keeper: &keeper, work };
+        read(&RawJson::of(parameters).unwrap(), known, names)
+    }
+
+    fn parse(parameters: &serde_json::Value) -> Result<(Program, Option<String>), Invalid> {
+        task(parameters).map(|task| (task.program, task.stdin))
+    }
+
+    #[test]
+    fn a_hold_waits_as_our_own_program_and_says_how_files_come() {
+        let pull = ["cp".to_owned(), "-a".to_owned()];
+        let held = json!({ "hold": { "pull": pull, "ignore": ["target"] }, "directory": "tmp" });
+        let task = task(&held).unwrap();
+        assert_eq!(task.program.argv, ["/bin/ah", "keeper", "hold"]);
+        assert_eq!(task.program.directory, Path::new("/tmp"));
+        let hold = Hold { pull: pull.to_vec(), ignore: vec!["target".to_owned()] };
+        assert_eq!((task.stdin, task.hold), (None, Some(hold)));
     }
 
     #[test]
@@ -217,6 +273,8 @@ mod tests {
             (json!({}), "neither \"argv\""),
             (json!([]), "invalid"),
             (json!({ "argv": ["a"], "prompt": "b" }), "one of them"),
+            (json!({ "argv": ["a"], "hold": {} }), "one of them"),
+            (json!({ "hold": { "pull": ["a\0"] } }), "NUL"),
             (json!({ "argv": [] }), "names no program"),
             (json!({ "argv": [""] }), "names no program"),
             (json!({ "argv": ["a\0"] }), "NUL"),

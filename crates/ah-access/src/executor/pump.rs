@@ -12,7 +12,7 @@ use ah_store::Clock;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::core::{Input, Process};
-use super::host::{End, Host, Standing};
+use super::host::{Asked, End, Host, Standing};
 use super::outbox::Outbox;
 use super::serve::Message;
 
@@ -105,6 +105,9 @@ impl Pumping {
     fn ended(&self, lease: &Lease, end: End) {
         let process = match end {
             End { not_started: Some(reason), .. } => Process::Failed { reason },
+            end if end.asked == Some(Asked::Lease) => {
+                Process::Lapsed { ended: Box::new(end.ended()) }
+            }
             end => Process::Exited { ended: Box::new(end.ended()) },
         };
         let Lease { run_id, epoch } = lease.clone();

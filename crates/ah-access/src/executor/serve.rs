@@ -9,7 +9,7 @@ use std::time::Duration;
 use ah_model::Lease;
 use ah_store::Clock;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, channel, unbounded_channel};
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::converse::{Dialling, Order, converse};
 use super::core::{Agent, AgentOptions, Input, Output, Process, Restored, RestoredRun, Said};
@@ -18,7 +18,7 @@ use super::host::Host;
 use super::outbox::Outbox;
 use super::pump::Pump;
 use crate::link::{Dialer, Limits, Way};
-use crate::moment::Moment;
+use crate::moment::{Began, Moment};
 use crate::tls::Terms;
 
 const TICK: Duration = Duration::from_millis(100);
@@ -140,7 +140,7 @@ impl Executor {
             pump.clone(),
             sender.clone(),
         );
-        let began = Instant::now();
+        let began = Began::now();
         let now = Moment { ms: 0, wall: self.clock.now() };
         let restored = restored(&self.host, &self.outbox);
         for run in &restored.runs {
@@ -185,12 +185,15 @@ fn restored(host: &Host, outbox: &Outbox) -> Restored {
         run_id: standing.lease.run_id,
         epoch: standing.lease.epoch,
         session_id: standing.session_id,
+        member: standing.member,
+        is_hold: standing.is_hold,
         // Of one that has ended, the pump says how once its output is moved.
         process: Process::Started,
         end_seq: None,
     });
     Restored {
-        outbox: outbox.id().clone(),
+        outbox: outbox.id(),
+        base: outbox.base(),
         through: outbox.forgotten(),
         last_seq: outbox.last_seq(),
         runs: runs.collect(),
@@ -200,7 +203,7 @@ fn restored(host: &Host, outbox: &Outbox) -> Restored {
 /// The task that owns the agent.
 struct Serving {
     agent: Agent,
-    began: Instant,
+    began: Began,
     clock: Arc<dyn Clock>,
     servers: Arc<Servers>,
     dialer: Arc<Dialer>,
@@ -220,8 +223,7 @@ impl Serving {
     }
 
     fn on(&mut self, input: Input) {
-        let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let now = Moment { ms, wall: self.clock.now() };
+        let now = Moment { ms: self.began.elapsed_ms(), wall: self.clock.now() };
         for output in self.agent.on(now, input) {
             self.carry_out(output);
         }
@@ -235,12 +237,20 @@ impl Serving {
                 self.order(dial, Order::Close { word });
                 self.line.take_if(|(its, _)| *its == dial);
             }
-            Output::Spawn(launch) => self.desk.start_run(*launch),
+            Output::Spawn { launch, until_ms } => {
+                self.desk.start_run(*launch, self.began.since_boot_ms(until_ms));
+            }
+            Output::Prolong { leases, until_ms } => {
+                self.desk.prolong(leases, self.began.since_boot_ms(until_ms));
+            }
             Output::Signal { run_id, epoch, signal } => {
                 self.desk.signal(Lease { run_id, epoch }, signal);
             }
+            Output::Fence(fence) => self.desk.fence(*fence),
+            Output::Unfence { request } => self.desk.unfence(&request),
             Output::Keep(report) => self.desk.give(Job::Keep(report)),
             Output::Read { after } => self.desk.read(after),
+            Output::BeginOutbox { outbox } => self.desk.give(Job::Begin(outbox)),
             Output::Forget { through, refused } => self.desk.give(Job::Forget { through, refused }),
             Output::Drop { run_id, epoch } => self.desk.give(Job::Drop(Lease { run_id, epoch })),
             Output::Say(said) => (self.tell)(said),

@@ -4,7 +4,7 @@ use ah_model::limits::{
     LABEL_BYTES_MAX, LEASE_MS_MAX, LEASE_MS_MIN, RENEW_RUNS_MAX, SHORT_TEXT_BYTES_MAX,
 };
 use ah_model::{
-    ExecutorId, Invalid, Machine, NewExecutor, Offer, OutboxId, RawJson, RunId, Timestamp,
+    ExecutorId, Invalid, Load, Machine, NewExecutor, Offer, OutboxId, RawJson, RunId, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -161,21 +161,6 @@ pub struct Heartbeat {
     /// The runs it holds.
     #[serde(default, deserialize_with = "list::<_, _, HELD_MAX>")]
     pub held: Vec<HeldRun>,
-}
-
-/// How much of a machine is in use; what cannot be told is left out.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Load {
-    /// Share of all cores, from 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu: Option<f64>,
-    /// Memory that is free.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory_free_bytes: Option<u64>,
-    /// Storage that is free.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub storage_free_bytes: Option<u64>,
 }
 
 /// A run that an executor holds, and how it stands.

@@ -9,7 +9,7 @@ use ah_model::limits::{
     JSON_DEPTH_MAX, LEASE_MS_MAX, LEASE_MS_MIN, PROMPT_BYTES_MAX, RUN_RESULT_BYTES_MAX,
     SHORT_TEXT_BYTES_MAX,
 };
-use ah_model::{FenceId, Invalid, RawJson, RequestId, RunId, RunKind, SessionId};
+use ah_model::{FenceId, Invalid, MemberName, RawJson, RequestId, RunId, RunKind, SessionId};
 use serde::{Deserialize, Serialize};
 
 use super::bounded::{check_count, check_filled, check_optional, check_within, list, texts};
@@ -67,22 +67,17 @@ pub struct Launch {
     pub kind: RunKind,
     /// What the executor is told, as it was queued.
     pub parameters: RawJson,
-    /// Its part in a fleet.
-    #[serde(default)]
-    pub role: Role,
+    /// The member of the session's fleet that it is for. Who leads is not said: that changes while
+    /// the run goes on, and a fence tells each member what to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<MemberName>,
 }
 
-/// The part of an executor in a session.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Role {
-    /// There is no fleet.
-    #[default]
-    Alone,
-    /// The files of the session are its.
-    Leader,
-    /// It follows the leader's files.
-    Follower,
+impl Launch {
+    /// Whether the run only holds its executor for a member of a fleet.
+    pub fn is_hold(&self) -> bool {
+        ah_model::is_hold(self.member.as_ref(), &self.parameters)
+    }
 }
 
 impl Body for Launch {
@@ -258,6 +253,15 @@ pub struct Fence {
     /// What the leader's snapshot is called; a follower reaches it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
+    /// How many files are in it; who does not reach it says how far it is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<u64>,
+    /// How many bytes are in them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Who leads: where a follower gets the files from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leader: Option<MemberName>,
 }
 
 /// What a member does at a fence.

@@ -132,7 +132,7 @@ fn present(now: Moment, executor: Executor, greeted: &Greeted) -> Presence {
         outbox: greeted.outbox.clone(),
         requests: BTreeMap::new(),
         lost: Vec::new(),
-        claiming: 0,
+        claiming: BTreeMap::new(),
         renew_ms: None,
         audit_ms: None,
         suspects: Vec::new(),

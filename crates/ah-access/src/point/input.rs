@@ -1,9 +1,9 @@
 //! What an access point is told, and what it wants done.
 
-use ah_model::{ExecutorId, RawJson, RequestId, RunId};
+use ah_model::{ExecutorId, FenceId, MemberName, RawJson, RequestId, RunId, Snapshot};
 
 use super::work::{Done, Work};
-use crate::frame::{Dispatch, Fence, Frame, PauseMode, Progress, Reply};
+use crate::frame::{Dispatch, FenceStep, Frame, PauseMode, Progress, Reply};
 
 /// A connection, by the number its holder gave it. Never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -69,6 +69,11 @@ pub enum Input {
     },
     /// Somebody wants something of the holder of a run.
     Ask(Ask),
+    /// Whoever asked wants it no more.
+    TakeBack {
+        /// What the ask came with.
+        token: u64,
+    },
     /// The store has answered.
     Done(Box<Done>),
     /// Time has passed.
@@ -86,7 +91,7 @@ pub struct Ask {
     pub run_id: RunId,
     /// On whose behalf.
     pub actor: Option<String>,
-    /// How long it may take.
+    /// How long it may take; an answer is awaited a moment longer.
     pub deadline_ms: u64,
     /// What.
     pub what: Asked,
@@ -103,8 +108,21 @@ pub enum Asked {
     Cancel,
     /// See [`Dispatch`].
     Dispatch(Box<Dispatch>),
-    /// See [`Fence`].
-    Fence(Box<Fence>),
+    /// See [`crate::frame::Fence`].
+    Fence(Box<FenceAsk>),
+}
+
+/// What a member is asked for at a fence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FenceAsk {
+    /// The fence.
+    pub fence_id: FenceId,
+    /// What it does.
+    pub step: FenceStep,
+    /// The leader's files, once they are known.
+    pub snapshot: Option<Snapshot>,
+    /// Who leads.
+    pub leader: MemberName,
 }
 
 /// What came of an [`Ask`].
@@ -113,7 +131,12 @@ pub enum Answer {
     /// It is being worked on.
     Progress(Progress),
     /// It is done, or was not.
-    Reply(Reply),
+    Reply {
+        /// Of the claim that the executor holds the run by: what it says, it says under that.
+        epoch: u64,
+        /// What it says.
+        reply: Reply,
+    },
     /// No answer came in time.
     TimedOut,
     /// The executor went away before it answered.

@@ -1,12 +1,11 @@
 //! Which executor gets which run. Pure: the same runs and executors give the same answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use ah_model::{Executor, Run, RunId, may_take};
+use ah_model::{Executor, Quality, Run, RunId, SessionId, may_take};
 
 use super::ConnectionId;
-use super::presence::Quality;
 
 /// Somebody who could take runs.
 #[derive(Debug)]
@@ -15,8 +14,10 @@ pub struct Candidate<'a> {
     pub connection: ConnectionId,
     /// What the store has of it.
     pub executor: &'a Executor,
-    /// How many it could take.
+    /// How many it could take. A run that only holds it for a fleet needs no room.
     pub room: u32,
+    /// The sessions whose fleets it is in: it is no second member of one.
+    pub fleets: BTreeSet<&'a SessionId>,
     /// How good its connection is.
     pub quality: Quality,
     /// Runs it would not take.
@@ -26,24 +27,48 @@ pub struct Candidate<'a> {
 /// Gives each run, oldest first, to the best of those that may take it: who held it before, then a
 /// good connection, then the most room. Among equals it differs from run to run, so that no executor
 /// is always first.
-pub fn place(runs: &[Run], candidates: &[Candidate<'_>]) -> Vec<(RunId, ConnectionId)> {
-    let mut room: Vec<u32> = candidates.iter().map(|candidate| candidate.room).collect();
+pub fn place<'a>(runs: &'a [Run], candidates: &[Candidate<'a>]) -> Vec<(&'a Run, ConnectionId)> {
+    let mut left: Vec<Left<'_>> = candidates.iter().map(Left::of).collect();
     let mut placed = Vec::new();
     for run in runs {
-        let best = candidates.iter().zip(&room).enumerate().filter(|(_, (candidate, room))| {
-            **room > 0
+        let is_hold = run.is_hold();
+        let best = candidates.iter().zip(&left).enumerate().filter(|(_, (candidate, left))| {
+            left.has_place(run, is_hold)
                 && candidate.quality != Quality::Bad
                 && !candidate.avoid.contains_key(&run.id)
                 && may_take(candidate.executor, &candidate.executor.offer, run).is_ok()
         });
-        let best = best.max_by_key(|(_, (candidate, room))| rank(run, candidate, **room));
+        let best = best.max_by_key(|(_, (candidate, left))| rank(run, candidate, left.room));
         let Some((place, (candidate, _))) = best else { continue };
-        placed.push((run.id.clone(), candidate.connection));
-        if let Some(room) = room.get_mut(place) {
-            *room -= 1;
+        placed.push((run, candidate.connection));
+        if let Some(left) = left.get_mut(place) {
+            left.take(run, is_hold);
         }
     }
     placed
+}
+
+/// What an executor could take besides what was given to it in this round.
+struct Left<'a> {
+    room: u32,
+    fleets: BTreeSet<&'a SessionId>,
+}
+
+impl<'a> Left<'a> {
+    fn of(candidate: &Candidate<'a>) -> Self {
+        Self { room: candidate.room, fleets: candidate.fleets.clone() }
+    }
+
+    fn has_place(&self, run: &Run, is_hold: bool) -> bool {
+        if is_hold { !self.fleets.contains(&run.session_id) } else { self.room > 0 }
+    }
+
+    fn take(&mut self, run: &'a Run, is_hold: bool) {
+        match is_hold {
+            true => drop(self.fleets.insert(&run.session_id)),
+            false => self.room -= 1,
+        }
+    }
 }
 
 /// What is better comes last.

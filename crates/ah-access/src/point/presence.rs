@@ -1,8 +1,8 @@
 //! An executor that is connected, as the access point knows it. In memory only.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use ah_model::{Executor, Lease, OutboxId, ReportItem, RequestId, Run, RunId, SessionId};
+use ah_model::{Executor, Lease, OutboxId, Quality, ReportItem, RequestId, Run, RunId, SessionId};
 
 use super::request::Open;
 use crate::frame::{ConnectionConfig, Held, HeldState, Load};
@@ -33,7 +33,7 @@ pub struct Presence {
     /// Runs that are no longer its own; told with the next heartbeat.
     pub(super) lost: Vec<Held>,
     /// Claims on their way.
-    pub(super) claiming: u32,
+    pub(super) claiming: BTreeMap<RunId, Claiming>,
     /// When leases are prolonged next; `None` while they are.
     pub(super) renew_ms: Option<u64>,
     /// When it is compared with the store next; `None` while it is.
@@ -58,6 +58,13 @@ pub(super) enum Taking {
     },
 }
 
+/// A run that is being claimed for an executor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Claiming {
+    pub(super) session_id: SessionId,
+    pub(super) is_hold: bool,
+}
+
 /// A run that an executor holds, or was asked to take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
@@ -65,6 +72,8 @@ pub struct Assignment {
     pub epoch: u64,
     /// The session.
     pub session_id: SessionId,
+    /// It only holds the executor for a member of a fleet, and needs no place for a program.
+    pub is_hold: bool,
     /// What the executor says of it; nothing before the first heartbeat that names it.
     pub state: Option<HeldState>,
     /// How long the store keeps it for the executor, by this side's clock; not known of what it held
@@ -82,6 +91,7 @@ impl Assignment {
         Self {
             epoch: run.lease_epoch,
             session_id: run.session_id.clone(),
+            is_hold: run.is_hold(),
             state: None,
             lease_until_ms,
             named_beat: beat,
@@ -91,28 +101,6 @@ impl Assignment {
 
     pub(super) fn lease(&self, run_id: &RunId) -> Lease {
         Lease { run_id: run_id.clone(), epoch: self.epoch }
-    }
-}
-
-/// How good a connection is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quality {
-    /// Heartbeats come as agreed, and quickly.
-    Good,
-    /// A heartbeat is missing, or round trips take long.
-    Poor,
-    /// Several heartbeats are missing.
-    Bad,
-}
-
-impl Quality {
-    /// The word that people see.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Good => "good",
-            Self::Poor => "poor",
-            Self::Bad => "bad",
-        }
     }
 }
 
@@ -132,11 +120,21 @@ impl Presence {
         }
     }
 
-    /// How many runs it could take besides those it has.
+    /// How many runs it could take besides those it has. Those that only hold it for a fleet need
+    /// no room.
     pub fn room(&self) -> u32 {
-        let held = u32::try_from(self.assignments.len()).unwrap_or(u32::MAX);
-        let capacity = self.executor.capacity.unwrap_or(0);
-        capacity.saturating_sub(held).saturating_sub(self.claiming)
+        let held = self.assignments.values().filter(|held| !held.is_hold).count();
+        let claiming = self.claiming.values().filter(|claim| !claim.is_hold).count();
+        let taken = u32::try_from(held + claiming).unwrap_or(u32::MAX);
+        self.executor.capacity.unwrap_or(0).saturating_sub(taken)
+    }
+
+    /// The sessions whose fleets it is in.
+    pub(super) fn fleets(&self) -> BTreeSet<&SessionId> {
+        let held = self.assignments.values().filter(|held| held.is_hold);
+        let claiming = self.claiming.values().filter(|claim| claim.is_hold);
+        let held = held.map(|held| &held.session_id);
+        held.chain(claiming.map(|claim| &claim.session_id)).collect()
     }
 
     pub(super) fn silent_at(&self, config: &ConnectionConfig) -> u64 {

@@ -3,11 +3,11 @@
 use ah_model::{Lease, RequestId, Run, RunId};
 
 use super::Point;
-use super::input::{Answer, Ask, Asked, ConnectionId, Output, Stream};
+use super::input::{Answer, Ask, Asked, ConnectionId, FenceAsk, Output, Stream};
 use super::presence::Presence;
 use super::work::Work;
 use crate::frame::{
-    Cancel, Frame, Launch, Pause, Progress, Reply, ReplyCode, RequestHead, Resume, Role, Stop,
+    Cancel, Fence, Frame, Launch, Pause, Progress, Reply, ReplyCode, RequestHead, Resume, Stop,
 };
 use crate::moment::Moment;
 
@@ -22,9 +22,11 @@ pub(super) struct Open {
 enum What {
     Launch(Lease),
     Stop,
-    Asked { token: u64 },
+    Asked { token: u64, epoch: u64 },
 }
 
+/// How much longer an answer is awaited than the executor may take.
+const ANSWER_MS: u64 = 1_000;
 /// How long an executor that would not take a run is not asked for it again.
 const AVOID_MS: u64 = 30_000;
 
@@ -39,7 +41,7 @@ impl Point {
             session_id: run.session_id.clone(),
             kind: run.kind,
             parameters: run.parameters.clone(),
-            role: Role::Alone,
+            member: run.member.clone(),
         };
         self.counts.launched += 1;
         self.request(now, id, request, What::Launch(run.lease()), launch);
@@ -73,12 +75,16 @@ impl Point {
                 (dispatch.request, dispatch.run_id, dispatch.epoch) = (request, run_id, epoch);
                 Frame::Dispatch(dispatch)
             }
-            Asked::Fence(mut fence) => {
-                (fence.request, fence.run_id, fence.epoch) = (request, run_id, epoch);
-                Frame::Fence(fence)
+            Asked::Fence(ask) => {
+                let FenceAsk { fence_id, step, snapshot, leader } = *ask;
+                let (files, bytes) =
+                    (snapshot.as_ref().map(|it| it.files), snapshot.as_ref().map(|it| it.bytes));
+                let (snapshot, leader) = (snapshot.map(|it| it.name), Some(leader));
+                Fence { request, run_id, epoch, fence_id, step, snapshot, files, bytes, leader }
+                    .into()
             }
         };
-        self.request(now, id, head, What::Asked { token }, frame);
+        self.request(now, id, head, What::Asked { token, epoch }, frame);
     }
 
     fn head(
@@ -113,7 +119,9 @@ impl Point {
         frame: impl Into<Frame>,
     ) {
         let Some(presence) = self.presence_mut(connection) else { return };
-        let open = Open { until_ms: now.ms + head.deadline_ms, what };
+        // Who is asked answers when its time is over, and that has to come.
+        let longer_ms = if let What::Asked { .. } = what { ANSWER_MS } else { 0 };
+        let open = Open { until_ms: now.ms + head.deadline_ms + longer_ms, what };
         presence.requests.insert(head.id.clone(), open);
         self.send(connection, Stream::Request(head.id), frame);
     }
@@ -133,8 +141,8 @@ impl Point {
                 self.not_taken(now, id, lease);
             }
             What::Launch(_) | What::Stop => {}
-            What::Asked { token } => {
-                let answer = Answer::Reply(reply);
+            What::Asked { token, epoch } => {
+                let answer = Answer::Reply { epoch, reply };
                 self.out.push(Output::Answer { token, answer });
             }
         }
@@ -151,7 +159,7 @@ impl Point {
 
     pub(super) fn progressed(&mut self, id: ConnectionId, request: &RequestId, said: Progress) {
         let Some(presence) = self.presence_mut(id) else { return };
-        if let Some(Open { what: What::Asked { token }, .. }) = presence.requests.get(request) {
+        if let Some(Open { what: What::Asked { token, .. }, .. }) = presence.requests.get(request) {
             let token = *token;
             self.out.push(Output::Answer { token, answer: Answer::Progress(said) });
         }
@@ -159,8 +167,23 @@ impl Point {
 
     pub(super) fn request_dropped(&mut self, id: ConnectionId, request: &RequestId) {
         let Some(presence) = self.presence_mut(id) else { return };
-        if let Some(Open { what: What::Asked { token }, .. }) = presence.requests.remove(request) {
+        if let Some(Open { what: What::Asked { token, .. }, .. }) =
+            presence.requests.remove(request)
+        {
             self.out.push(Output::Answer { token, answer: Answer::Gone });
+        }
+    }
+
+    /// Whoever asked wants it no more: the executor hears so by its stream.
+    pub(super) fn take_back(&mut self, token: u64) {
+        let present: Vec<ConnectionId> = self.present.values().copied().collect();
+        for connection in present {
+            let Some(presence) = self.presence_mut(connection) else { continue };
+            let is_it = |_: &RequestId, open: &mut Open| matches!(open.what, What::Asked { token: its, .. } if its == token);
+            let over: Vec<_> = presence.requests.extract_if(.., is_it).collect();
+            let drops =
+                over.into_iter().map(|(request, _)| Output::DropRequest { connection, request });
+            self.out.extend(drops);
         }
     }
 
@@ -171,7 +194,7 @@ impl Point {
         let over: Vec<(RequestId, Open)> = over.collect();
         for (request, open) in over {
             self.out.push(Output::DropRequest { connection: id, request });
-            if let What::Asked { token } = open.what {
+            if let What::Asked { token, .. } = open.what {
                 self.out.push(Output::Answer { token, answer: Answer::TimedOut });
             }
         }
@@ -180,7 +203,7 @@ impl Point {
     /// Whoever waits for an executor that went hears so.
     pub(super) fn answer_gone(&mut self, presence: &mut Presence) {
         for open in std::mem::take(&mut presence.requests).into_values() {
-            if let What::Asked { token } = open.what {
+            if let What::Asked { token, .. } = open.what {
                 self.out.push(Output::Answer { token, answer: Answer::Gone });
             }
         }

@@ -1,12 +1,12 @@
 //! Runs: found in the store, given to executors, kept for them, and taken back.
 
-use ah_model::{Lease, Renewed, Run, RunClaim};
+use ah_model::{Lease, Renewed, Run, RunClaim, RunId};
 use ah_store::StoreError;
 
 use super::admit::is_only_claimed;
 use super::input::{ConnectionId, Output};
 use super::place::{Candidate, place};
-use super::presence::Assignment;
+use super::presence::{Assignment, Claiming};
 use super::work::{Look, Work};
 use super::{Looking, Point, Presence};
 use crate::moment::Moment;
@@ -41,15 +41,16 @@ impl Point {
         for run in look.stopping {
             self.stop_if_here(now, &run);
         }
-        let placed = {
+        let placed: Vec<(RunId, Claiming, ConnectionId)> = {
             let candidates: Vec<Candidate<'_>> =
                 self.present.values().filter_map(|id| self.candidate(*id, now)).collect();
-            place(&look.pending, &candidates)
+            let placed = place(&look.pending, &candidates).into_iter();
+            placed.map(|(run, id)| (run.id.clone(), Claiming::of(run), id)).collect()
         };
         let lease_ms = self.options.connection.lease_ms;
-        for (run_id, id) in placed {
+        for (run_id, claiming, id) in placed {
             let Some(presence) = self.presence_mut(id) else { continue };
-            presence.claiming += 1;
+            presence.claiming.insert(run_id.clone(), claiming);
             let claim = RunClaim {
                 executor_id: presence.executor.id.clone(),
                 offer: presence.executor.offer.clone(),
@@ -68,6 +69,7 @@ impl Point {
             connection: id,
             executor: &presence.executor,
             room: presence.room(),
+            fleets: presence.fleets(),
             quality,
             avoid: &presence.avoid,
         })
@@ -94,16 +96,15 @@ impl Point {
         &mut self,
         now: Moment,
         id: ConnectionId,
+        run_id: Option<&RunId>,
         asked_ms: u64,
         result: Result<Option<Run>, StoreError>,
     ) {
         let lease_ms = self.options.connection.lease_ms;
-        let Ok(Some(run)) = result else {
-            if let Some(presence) = self.presence_mut(id) {
-                presence.claiming = presence.claiming.saturating_sub(1);
-            }
-            return;
-        };
+        if let Some((presence, run_id)) = self.presence_mut(id).zip(run_id) {
+            presence.claiming.remove(run_id);
+        }
+        let Ok(Some(run)) = result else { return };
         // One that came again meanwhile is launched what the store says it holds.
         if run.executor_id.as_ref().is_some_and(|executor| {
             self.present.get(executor).is_some_and(|current| *current != id)
@@ -115,7 +116,6 @@ impl Point {
             self.out.push(Output::Work(Work::Lose { lease: run.lease() }));
             return self.want_look();
         };
-        presence.claiming = presence.claiming.saturating_sub(1);
         let assignment = Assignment::new(&run, Some(asked_ms + lease_ms), presence.beats);
         presence.assignments.insert(run.id.clone(), assignment);
         self.launch(now, id, &run);
@@ -179,6 +179,12 @@ impl Point {
         for lease in &renewed.stop {
             self.stop_held(now, id, lease);
         }
+    }
+}
+
+impl Claiming {
+    fn of(run: &Run) -> Self {
+        Self { session_id: run.session_id.clone(), is_hold: run.is_hold() }
     }
 }
 

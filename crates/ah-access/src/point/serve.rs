@@ -7,20 +7,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ah_model::{Change, ChangeKind, FeedEntry, Happening};
+use ah_model::{Change, ChangeKind, ExecutorPresence, FeedEntry, Happening};
 use ah_store::{Clock, Store, StoreError};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::converse::{Order, converse};
+use super::fleet::drive;
 use super::input::{Answer, Ask, Asked, ConnectionId, Input, Output};
-use super::view::{ExecutorView, identity_of};
+use super::view::identity_of;
 use super::work::{Work, perform};
 use super::{Counts, Point, PointOptions};
 use crate::link::{Link, Listener};
-use crate::moment::Moment;
+use crate::moment::{Began, Moment};
 
 /// What comes before whoever sends it has to wait.
 const INPUTS_MAX: usize = 4_096;
@@ -37,7 +38,7 @@ pub(super) enum Message {
     Input(Input),
     Linked(Link),
     Ask { ask: AskOf, answers: Sender<Answer> },
-    View(oneshot::Sender<(Counts, Vec<ExecutorView>)>),
+    View(oneshot::Sender<(Counts, Vec<ExecutorPresence>)>),
 }
 
 /// An [`Ask`] before it has a token.
@@ -54,13 +55,14 @@ pub struct PointHandle(Sender<Message>);
 
 impl PointHandle {
     /// Who is connected, and what was counted. Nothing when the access point has stopped.
-    pub async fn view(&self) -> Option<(Counts, Vec<ExecutorView>)> {
+    pub async fn view(&self) -> Option<(Counts, Vec<ExecutorPresence>)> {
         let (answer, answered) = oneshot::channel();
         self.0.send(Message::View(answer)).await.ok()?;
         answered.await.ok()
     }
 
-    /// Wants something of the holder of a run; answers come until the last of them.
+    /// Wants something of the holder of a run; answers come until the last of them. Who drops them
+    /// wants it no more.
     pub async fn ask(
         &self,
         run_id: ah_model::RunId,
@@ -108,10 +110,13 @@ impl AccessPoint {
         // They end with this, however it ends.
         let mut hands = JoinSet::new();
         hands.spawn(accept(Arc::clone(&self.listener), sender.clone()));
-        hands.spawn(follow(Arc::clone(&self.store), sender.clone()));
+        let stirs = Arc::new(Notify::new());
+        hands.spawn(follow(Arc::clone(&self.store), sender.clone(), Arc::clone(&stirs)));
+        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
+        hands.spawn(drive(store, clock, PointHandle(sender.clone()), stirs));
         let mut serving = Serving {
             point: Point::new(self.options),
-            began: Instant::now(),
+            began: Began::now(),
             clock: self.clock,
             store: self.store,
             works: Arc::new(Semaphore::new(WORK_MAX)),
@@ -128,7 +133,7 @@ impl AccessPoint {
         loop {
             tokio::select! {
                 () = &mut stop => break,
-                _ = ticks.tick() => serving.tell(Input::Tick),
+                _ = ticks.tick() => serving.tick(),
                 Some(message) = messages.recv() => serving.handle(message),
             }
         }
@@ -148,10 +153,11 @@ async fn accept(listener: Arc<Listener>, messages: Sender<Message>) {
 }
 
 /// Wakes the point when the store says that there is something to do.
-async fn follow(store: Arc<dyn Store>, messages: Sender<Message>) {
+async fn follow(store: Arc<dyn Store>, messages: Sender<Message>, stirs: Arc<Notify>) {
     loop {
         // What failed is tried again; the point looks now and then without it.
-        let _ = follow_once(&*store, &messages).await;
+        let _ = follow_once(&*store, &messages, &stirs).await;
+        stirs.notify_one();
         if messages.send(Message::Input(Input::Stirred)).await.is_err() {
             return;
         }
@@ -159,16 +165,29 @@ async fn follow(store: Arc<dyn Store>, messages: Sender<Message>) {
     }
 }
 
-async fn follow_once(store: &dyn Store, messages: &Sender<Message>) -> Result<(), StoreError> {
+async fn follow_once(
+    store: &dyn Store,
+    messages: &Sender<Message>,
+    stirs: &Notify,
+) -> Result<(), StoreError> {
     let mut feed = store.watch_feed(store.feed_end().await?).await?;
     loop {
         for entry in feed.next().await? {
+            if stirs_fleets(&entry) {
+                stirs.notify_one();
+            }
             let Some(input) = stirred_by(&entry) else { continue };
             if messages.send(Message::Input(input)).await.is_err() {
                 return Ok(());
             }
         }
     }
+}
+
+/// Whether a fence may have something to do: a member's run that is queued again was lost.
+fn stirs_fleets(entry: &FeedEntry) -> bool {
+    let Happening::Change(Change { kind, .. }) = &entry.happening else { return false };
+    matches!(kind, ChangeKind::FleetUpdated | ChangeKind::FenceUpdated | ChangeKind::RunQueued)
 }
 
 fn stirred_by(entry: &FeedEntry) -> Option<Input> {
@@ -185,7 +204,7 @@ fn stirred_by(entry: &FeedEntry) -> Option<Input> {
 /// The task that owns the point.
 struct Serving {
     point: Point,
-    began: Instant,
+    began: Began,
     clock: Arc<dyn Clock>,
     store: Arc<dyn Store>,
     works: Arc<Semaphore>,
@@ -224,6 +243,15 @@ impl Serving {
         }
     }
 
+    fn tick(&mut self) {
+        // Whoever has dropped its end of an ask wants it no more.
+        let dropped = self.asks.extract_if(|_, asker| asker.is_closed()).map(|(token, _)| token);
+        for token in dropped.collect::<Vec<_>>() {
+            self.tell(Input::TakeBack { token });
+        }
+        self.tell(Input::Tick);
+    }
+
     fn linked(&mut self, link: Link) {
         let peer = match link.peer().executor_id() {
             Ok(peer) => peer,
@@ -247,8 +275,7 @@ impl Serving {
     }
 
     fn now(&self) -> Moment {
-        let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Moment { ms, wall: self.clock.now() }
+        Moment { ms: self.began.elapsed_ms(), wall: self.clock.now() }
     }
 
     fn tell(&mut self, input: Input) {

@@ -2,7 +2,7 @@
 
 use ah_model::{
     Enrolment, Executor, ExecutorId, Lease, OutboxId, PageLimit, PageRequest, RawJson, Renewed,
-    Reports, ReportsTaken, Run, RunClaim, RunFilter, RunStatus,
+    Reports, ReportsTaken, Run, RunClaim, RunFilter, RunId, RunStatus,
 };
 use ah_store::{Store, StoreError};
 
@@ -129,6 +129,8 @@ pub enum Done {
     Claimed {
         /// The connection.
         connection: ConnectionId,
+        /// Which was asked for.
+        run_id: Option<RunId>,
         /// When it was asked.
         asked_ms: u64,
         /// The run, unless somebody else has it.
@@ -164,7 +166,8 @@ pub async fn perform(store: &dyn Store, work: Work) -> Done {
             Done::Took { connection, result: store.take_reports(reports).await }
         }
         Work::Claim { connection, asked_ms, claim } => {
-            Done::Claimed { connection, asked_ms, result: store.claim_run(claim).await }
+            let run_id = claim.run_id.clone();
+            Done::Claimed { connection, run_id, asked_ms, result: store.claim_run(claim).await }
         }
         Work::Look => Done::Looked { result: look(store).await },
         Work::Audit { connection, executor } => {

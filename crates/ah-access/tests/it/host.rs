@@ -48,7 +48,13 @@ pub(crate) fn open(directory: &Path, keeper: Vec<String>, tell: Tell) -> Result<
 
 pub(crate) fn start(run: &str, epoch: u64, parameters: &Value) -> Start {
     let session_id = "s1".parse().unwrap();
-    Start { lease: lease(run, epoch), session_id, parameters: RawJson::of(parameters).unwrap() }
+    let parameters = RawJson::of(parameters).unwrap();
+    Start { lease: lease(run, epoch), session_id, parameters, member: None, until_ms: None }
+}
+
+/// Milliseconds since the machine began.
+pub(crate) fn since_boot_ms() -> u64 {
+    u64::try_from(ah_process::since_boot().as_millis()).unwrap()
 }
 
 pub(crate) fn lease(run: &str, epoch: u64) -> Lease {
@@ -179,7 +185,9 @@ fn a_program_is_run_as_it_was_ordered_and_its_end_is_known() {
     assert_eq!(take_all(&host, &lease("r1", 1)), (said, "oh\n".to_owned()));
     let lease = lease("r1", 1);
     let state = HeldState::Ended;
-    let standing = Standing { lease: lease.clone(), session_id: "s1".parse().unwrap(), state };
+    let session_id = "s1".parse().unwrap();
+    let standing =
+        Standing { lease: lease.clone(), session_id, member: None, is_hold: false, state };
     assert_eq!(host.runs(), [standing]);
     host.forget(&lease).unwrap();
     assert!(host.runs().is_empty() && !machine.run_folder(&lease).exists());

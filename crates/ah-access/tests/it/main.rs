@@ -2,14 +2,21 @@
 //! executor keeps and runs.
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
+mod agent;
 mod authority;
 mod desk;
+mod digest;
+mod fencer;
+mod fences;
+mod fleet;
 mod frames;
 mod given;
 mod handshake;
+mod harbor;
 mod host;
 mod host_crash;
 mod identity;
+mod lease;
 mod link;
 mod outbox;
 mod peer;

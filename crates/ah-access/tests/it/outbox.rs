@@ -296,6 +296,25 @@ fn what_is_damaged_while_it_is_open_is_not_given_out() {
 }
 
 #[test]
+fn another_outbox_goes_on_with_what_is_not_forgotten() {
+    let (_guard, directory) = temporary();
+    let outbox = open(&directory);
+    for number in 1..=5 {
+        outbox.append(vec![draft(number, 500)]).unwrap();
+    }
+    outbox.forget(3).unwrap();
+    assert_eq!((outbox.base(), outbox.begin_another("o9".parse().unwrap()).unwrap()), (0, 3));
+    let seqs: Vec<u64> = pending(&outbox).iter().map(|item| item.seq).collect();
+    assert_eq!(seqs, [4, 5]);
+    drop(outbox);
+    // What is forgotten is noted without a sync: even without it nothing from before comes back.
+    fs::remove_file(directory.join("forgotten")).unwrap();
+    let outbox = open(&directory);
+    assert_eq!((outbox.id().as_str(), outbox.base(), outbox.forgotten()), ("o9", 3, 3));
+    assert_eq!(*outbox.append(vec![draft(6, 10)]).unwrap().end(), 6);
+}
+
+#[test]
 fn two_processes_do_not_use_one_outbox() {
     let (_guard, directory) = temporary();
     let mut worker = start(&directory, &Task::Hold);

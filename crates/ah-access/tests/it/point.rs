@@ -4,7 +4,10 @@ use ah_access::frame::{
     Frame, GoodbyeReason, Happened, HeldRun, HeldState, Hello, RefusedReason, Report, ReportItem,
 };
 use ah_access::point::{Input, Output, Stream};
-use ah_model::{Demands, ExecutorChange, ExecutorStatus, RawJson, Run, RunStatus};
+use ah_model::{
+    Demands, ExecutorChange, ExecutorStatus, FleetFiles, NewFleet, NewMember, RawJson, Run,
+    RunStatus,
+};
 use ah_store::block_on;
 
 use crate::desk::{Desk, HEARTBEAT_MS, beat, executor, hello};
@@ -311,4 +314,61 @@ fn nobody_gets_more_than_it_has_places_for_and_who_is_drained_gets_nothing() {
     desk.tell(Input::Stirred);
     let claimed = runs.iter().filter(|run| status_of(&desk, run) == RunStatus::Claimed);
     assert_eq!(claimed.count(), 2, "as many as the capacity of the one that takes runs");
+}
+
+/// Forms a fleet of these members on the session of a run.
+fn form(desk: &Desk, run: &Run, members: &[&str]) {
+    let member =
+        |name: &&str| NewMember { name: name.parse().unwrap(), demands: Demands::default() };
+    let new = NewFleet {
+        session_id: run.session_id.clone(),
+        members: members.iter().map(member).collect(),
+        leader: None,
+        files: FleetFiles::default(),
+        requested_by: None,
+    };
+    block_on(desk.store.create_fleet(new)).unwrap();
+}
+
+fn launched_members(
+    frames: &[(ah_access::point::ConnectionId, Stream, Frame)],
+) -> Vec<(u64, String)> {
+    let launched = frames.iter().filter_map(|(connection, _, frame)| match frame {
+        Frame::Launch(launch) => Some((connection.0, launch.member.as_ref()?.to_string())),
+        _ => None,
+    });
+    launched.collect()
+}
+
+#[test]
+fn a_member_is_held_also_by_who_has_no_room_and_takes_none() {
+    let mut desk = Desk::new();
+    desk.admit(1, "a");
+    let run = desk.queue("1", |_| {});
+    desk.queue("2", |_| {});
+    desk.tell(Input::Stirred);
+    assert_eq!(desk.point.executor(&executor("a")).unwrap().room(), 0);
+    form(&desk, &run, &["alpha"]);
+    let said = desk.tell(Input::Stirred);
+    assert_eq!(launched_members(&said.frames), [(1, "alpha".to_owned())]);
+    let mut desk = Desk::new();
+    let run = desk.queue("1", |_| {});
+    form(&desk, &run, &["alpha"]);
+    desk.admit(1, "a");
+    let presence = desk.point.executor(&executor("a")).unwrap();
+    assert_eq!((presence.assignments.len(), presence.room()), (2, 1));
+}
+
+#[test]
+fn two_members_of_a_fleet_are_never_held_by_one_executor() {
+    let mut desk = Desk::new();
+    let (run, other) = (desk.queue("1", |_| {}), desk.queue("2", |_| {}));
+    form(&desk, &run, &["alpha", "beta", "gamma"]);
+    form(&desk, &other, &["alpha"]);
+    let said = desk.admit(1, "a");
+    assert_eq!(launched_members(&said.frames).len(), 2, "one of each fleet");
+    assert!(launched_members(&desk.tell(Input::Stirred).frames).is_empty());
+    let said = desk.admit(2, "b");
+    assert_eq!(launched_members(&said.frames).len(), 1);
+    assert_eq!(desk.point.executor(&executor("b")).unwrap().room(), 2);
 }

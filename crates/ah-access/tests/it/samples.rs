@@ -4,7 +4,7 @@ use ah_access::frame::{
     Ack, Cancel, ConnectionConfig, Dispatch, Ended, Fence, FenceStep, Frame, Goodbye,
     GoodbyeReason, Happened, Heartbeat, HeartbeatAck, Held, HeldRun, HeldState, Hello, Launch,
     Load, Outbox, Pause, PauseMode, Progress, Refused, RefusedReason, Reply, ReplyCode, Report,
-    ReportAck, ReportItem, ReportRefusal, ReportRefusalReason, RequestHead, Resume, Role, Stop,
+    ReportAck, ReportItem, ReportRefusal, ReportRefusalReason, RequestHead, Resume, Stop,
 };
 use ah_model::{Exit, Machine, Offer, RawJson, RunId, RunKind, RunOutcome, Timestamp};
 
@@ -107,7 +107,7 @@ fn requests() -> Vec<Frame> {
         session_id: "s1".parse().unwrap(),
         kind: RunKind::Start,
         parameters: json(r#"{ "prompt": "say \u0041" }"#),
-        role: Role::Leader,
+        member: Some("linux".parse().unwrap()),
     };
     let reason = Some("asked by the operator".to_owned());
     let cancel = Cancel { request: request.clone(), run_id: run(), epoch: 2, reason };
@@ -129,6 +129,9 @@ fn requests() -> Vec<Frame> {
         fence_id: "f1".parse().unwrap(),
         step: FenceStep::Pull,
         snapshot: Some("deadbeef".to_owned()),
+        files: Some(12),
+        bytes: Some(3_400),
+        leader: Some("alpha".parse().unwrap()),
     };
     vec![
         launch.into(),

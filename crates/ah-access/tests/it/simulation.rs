@@ -20,8 +20,8 @@ fn walk(part: u64, parts: u64) {
     for seed in (0..SEEDS).filter(|seed| seed % parts == part) {
         tally += World::new(seed).run();
     }
-    let Tally { fenced, lost, refused, unsure, again, completed } = tally;
-    let counts = [fenced, lost, refused, unsure, again, completed];
+    let Tally { fenced, lost, away, refused, unsure, again, completed } = tally;
+    let counts = [fenced, lost, away, refused, unsure, again, completed];
     assert!(counts.iter().all(|count| *count > 0), "not everything happened: {tally:?}");
 }
 

@@ -6,6 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use ah_access::executor::host::Start;
 use ah_access::executor::outbox::{Outbox, OutboxOptions, Step};
 use ah_access::frame::{ReportRefusal, ReportRefusalReason};
 use rustix::process::{Signal, getpid, kill_process};
@@ -30,6 +31,8 @@ pub(crate) enum Task {
     Fill { bytes: usize },
     /// Begins runs, one after the other, and waits to be killed.
     Launch { keeper: Vec<String>, runs: Vec<(String, u64, Value)> },
+    /// Begins a run that it holds for so long, and waits to be killed.
+    Lease { keeper: Vec<String>, run: (String, u64, Value), lease_ms: u64 },
 }
 
 /// Starts a worker on `directory`.
@@ -113,6 +116,14 @@ fn entry() {
                 let started = host.launch(&host::start(&run, epoch, &parameters));
                 say(&format!("{run} {:?}", started.map_err(|error| error.to_string())));
             }
+            std::thread::park();
+        }
+        Task::Lease { keeper, run: (run, epoch, parameters), lease_ms } => {
+            let host = host::open(&directory, keeper, Box::new(|_| {})).unwrap();
+            let until_ms = Some(host::since_boot_ms() + lease_ms);
+            let start = Start { until_ms, ..host::start(&run, epoch, &parameters) };
+            let started = host.launch(&start);
+            say(&format!("{run} {:?}", started.map_err(|error| error.to_string())));
             std::thread::park();
         }
     }

@@ -4,6 +4,7 @@
 mod aside;
 mod fixtures;
 mod given;
+mod large;
 mod processes;
 mod pruned;
 mod refined;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use ah_access::frame::ConnectionConfig;
 use ah_access::link::Transports;
 use ah_access::peer::PeerSide;
-use ah_access::point::{PointOptions, record_refusals};
+use ah_access::point::{PointHandle, PointOptions, record_refusals};
 use ah_access::run::{PointParts, Running, start_point};
+use ah_server::PresenceSource;
 use ah_store::{IdSource, Store, SystemClock, SystemIds};
 
 use super::identity::IdentityArgs;
@@ -42,13 +43,21 @@ pub(crate) struct ExecutorsArgs {
     identity: IdentityArgs,
 }
 
+/// An access point that serves executors.
+pub(crate) struct Serving {
+    pub(crate) running: Running,
+    pub(crate) address: SocketAddr,
+    /// Who is connected.
+    pub(crate) presence: PresenceSource,
+}
+
 impl ExecutorsArgs {
-    /// Begins to serve executors, if anybody said where; and where that is.
+    /// Begins to serve executors, if anybody said where.
     pub(crate) fn start(
         &self,
         app: &App,
         store: &Arc<dyn Store>,
-    ) -> Result<Option<(Running, SocketAddr)>, CommandError> {
+    ) -> Result<Option<Serving>, CommandError> {
         let Some(address) = self.executors else { return Ok(None) };
         let on_refusal = record_refusals(Arc::clone(store)).map_err(|error| failed(&error))?;
         let keyring = self.identity.keyring(app, PeerSide::Executor, on_refusal)?;
@@ -60,8 +69,8 @@ impl ExecutorsArgs {
             clock: Arc::new(SystemClock),
             options: self.options()?,
         };
-        let (running, _, address) = start_point(parts).map_err(|error| failed(&error))?;
-        Ok(Some((running, address)))
+        let (running, handle, address) = start_point(parts).map_err(|error| failed(&error))?;
+        Ok(Some(Serving { running, address, presence: presence(handle) }))
     }
 
     fn options(&self) -> Result<PointOptions, CommandError> {
@@ -87,6 +96,14 @@ impl ExecutorsArgs {
             audit_ms: AUDIT_MS,
         })
     }
+}
+
+/// Nobody is connected to an access point that has stopped.
+fn presence(handle: PointHandle) -> PresenceSource {
+    Arc::new(move || {
+        let handle = handle.clone();
+        Box::pin(async move { handle.view().await.map_or_else(Vec::new, |(_, present)| present) })
+    })
 }
 
 fn failed(error: &dyn std::error::Error) -> CommandError {

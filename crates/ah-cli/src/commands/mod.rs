@@ -12,6 +12,7 @@ mod demo;
 mod draft;
 mod executor;
 mod executors;
+mod fleet;
 mod identity;
 mod import;
 mod kv;
@@ -78,6 +79,9 @@ pub(crate) enum Command {
     /// Executors: machines that run sessions
     #[command(subcommand)]
     Executor(Lazy<executor::Command>),
+    /// Fleets: several executors that work on one session
+    #[command(subcommand)]
+    Fleet(Lazy<fleet::Command>),
     /// Repositories that sessions work in
     #[command(subcommand)]
     Repo(Lazy<repo::Command>),
@@ -137,6 +141,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
         Command::Draft(Lazy(command)) => draft::run(app, command),
         Command::Run(Lazy(command)) => run::run(app, command),
         Command::Executor(Lazy(command)) => executor::run(app, command),
+        Command::Fleet(Lazy(command)) => fleet::run(app, command),
         Command::Repo(Lazy(command)) => repo::run(app, command),
         Command::Workspace(Lazy(command)) => workspace::run(app, command),
         Command::Kv(Lazy(command)) => kv::run(app, command),

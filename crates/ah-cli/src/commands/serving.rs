@@ -111,7 +111,10 @@ pub(crate) fn serve(app: &App, serving: &Serving<'_>) -> Result<(), CommandError
         secret::serves(app, &own, token)?;
     }
     let point = serving.executors.map(|args| args.start(app, &store)).transpose()?.flatten();
-    let executors = point.as_ref().map(|(_, address)| address.to_string());
+    if let Some(point) = &point {
+        state.ask_for_presence(Arc::clone(&point.presence));
+    }
+    let executors = point.as_ref().map(|point| point.address.to_string());
     let token_file = token.map(|(_, file)| file);
     let coordinator_url = coordinator.as_ref().map(url).transpose()?;
     let answer = json!({ "url": own, "tokenFile": token_file, "coordinatorUrl": coordinator_url, "executors": executors });
@@ -136,8 +139,8 @@ pub(crate) fn serve(app: &App, serving: &Serving<'_>) -> Result<(), CommandError
     if let Some(residents) = residents {
         residents.end();
     }
-    if let Some((point, _)) = point {
-        point.end();
+    if let Some(point) = point {
+        point.running.end();
     }
     served
 }

@@ -1,8 +1,9 @@
 //! `ah agent enroll` and the access point it works for.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harbor::{Harbor, until};
+use crate::support::succeeded;
 
 #[test]
 fn a_run_is_carried_out_by_an_executor_that_enrolled() {
@@ -23,6 +24,44 @@ fn a_run_is_carried_out_by_an_executor_that_enrolled() {
     assert_eq!(executor["capacity"], 3);
     assert_eq!(executor["machine"]["osName"], std::env::consts::OS);
     assert!(executor["machine"]["cpuCores"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn who_is_connected_is_seen_over_a_server_and_not_in_the_database_alone() {
+    let id = "spiffe://example.org/ah/agent/node-1";
+    let harbor = Harbor::new();
+    let _point = harbor.access_point();
+    harbor.issue("node-1");
+    let mut executor = harbor.executor("node-1", &["--capacity", "3"]);
+    let run = harbor.queue("ses-1", "exec sleep 600");
+    let remote = ["--remote-server", &harbor.url()];
+    let look = |command: &[&str]| harbor.home.json(&[command, &remote].concat());
+    let seen = until(|| {
+        let seen = look(&["executor", "list"])["items"][0].clone();
+        (seen["presence"]["runs"][0]["state"] == "running").then_some(seen)
+    });
+    assert_eq!((&seen["id"], &seen["presence"]["executorId"]), (&json!(id), &json!(id)));
+    assert_eq!(seen["presence"]["runs"][0]["runId"], run.as_str());
+    assert_eq!((&seen["presence"]["room"], &seen["presence"]["drift"]), (&json!(2), &json!(0)));
+    assert!(seen["presence"]["heartbeats"].as_u64().unwrap() > 0, "{seen}");
+
+    let people = |command: &[&str]| succeeded(&harbor.home.run(command), "shown");
+    let shown = people(&["executor", "show", id, remote[0], remote[1]]);
+    assert!(shown.contains("1 of 3") && shown.contains(&format!("{run} running")), "{shown}");
+    let row = people(&["executor", "list", remote[0], remote[1]]);
+    assert!(row.contains("CONNECTED") && row.contains("1/3"), "{row}");
+    // The database alone does not know: it says so, and when it was last seen.
+    let shown = people(&["executor", "show", id]);
+    let line = |name: &str| shown.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+    assert!(line("connected").ends_with(" -") && line("seen").contains("T"), "{shown}");
+    assert!(harbor.home.json(&["executor", "show", id]).get("presence").is_none());
+
+    executor.kill();
+    let gone = until(|| {
+        let seen = look(&["executor", "show", id]);
+        seen["presence"].is_null().then_some(seen)
+    });
+    assert!(gone.as_object().unwrap().contains_key("presence"), "{gone}");
 }
 
 #[test]

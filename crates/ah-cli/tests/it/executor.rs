@@ -1,5 +1,6 @@
 //! `ah executor`: what an operator says of machines that enrolled.
 
+use std::process::Stdio;
 use std::sync::Arc;
 
 use ah_model::{Enrolment, Machine, Offer, RawJson};
@@ -84,6 +85,24 @@ fn rules_are_said_user_by_user_and_taken_away() {
     assert_eq!(less["authorization"], json!([everybody]));
     let reset = home.json(&["executor", "authorize", ID, "--reset"]);
     assert_eq!(reset["authorization"], json!([]));
+}
+
+#[test]
+fn rules_that_are_set_at_once_are_all_there() {
+    let home = enrolled();
+    let users: Vec<String> = (0..8).map(|number| format!("user-{number}")).collect();
+    let begin = |user: &String| {
+        home.ah(&["executor", "authorize", ID, user, "launch"]).stdout(Stdio::null()).spawn()
+    };
+    let at_once: Vec<_> = users.iter().map(|user| begin(user).unwrap()).collect();
+    for mut one in at_once {
+        assert!(one.wait().unwrap().success());
+    }
+    let shown = home.json(&["executor", "show", ID]);
+    let rules = shown["authorization"].as_array().unwrap();
+    let mut named: Vec<_> = rules.iter().map(|rule| rule["user"].as_str().unwrap()).collect();
+    named.sort_unstable();
+    assert_eq!(named, users);
 }
 
 fn queue(home: &Home, session: &str, more: &[&str]) -> Value {

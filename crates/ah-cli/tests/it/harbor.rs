@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::io::Read;
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ah_client::{RestOptions, RestStore};
+use ah_store::{Runs, block_on};
 use serde_json::Value;
 
 use crate::support::{Home, succeeded};
@@ -49,13 +51,31 @@ impl Harbor {
     }
 
     pub(crate) fn access_point(&self) -> Process {
+        self.access_point_with_lease("10m")
+    }
+
+    /// As [`Self::access_point`], keeping runs for so long for executors that are not heard.
+    pub(crate) fn access_point_with_lease(&self, lease: &str) -> Process {
         let crl = self.home.json(&["ca", "show"])["crl"].as_str().unwrap().to_owned();
         let mut command =
             self.home.ah(&["agent", "access-point", "--no-auth", "--bind", &self.bind]);
         command.args(["--executors", &self.executors, "--identity-dir", "server", "--crl", &crl]);
-        command.args(["--heartbeat", "1s", "--lease", "10m"]);
+        command.args(["--heartbeat", "1s", "--lease", lease]);
         let log = self.log("access-point");
         Process(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
+    }
+
+    /// Has the access point call runs lost whose lease is over. It does so by itself as well, but not
+    /// soon after its start.
+    pub(crate) fn sweep(&self) {
+        let store = RestStore::connect(RestOptions::new(self.url())).unwrap();
+        // One that has not begun to listen is asked again.
+        let _ = block_on(store.sweep_runs());
+    }
+
+    /// Where the access point's server is.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.bind)
     }
 
     /// The identity of a node.
@@ -64,8 +84,25 @@ impl Harbor {
     }
 
     pub(crate) fn executor(&self, node: &str, more: &[&str]) -> Process {
+        self.executor_in(&self.home.work(), node, more)
+    }
+
+    /// An executor whose programs run in a directory.
+    pub(crate) fn executor_in(&self, directory: &Path, node: &str, more: &[&str]) -> Process {
+        let identity = self.home.work().join(node).display().to_string();
+        let arguments = [&["--identity-dir", &identity][..], more].concat();
+        self.enroll_in(directory, node, &arguments)
+    }
+
+    /// An executor whose identity the arguments name.
+    pub(crate) fn enroll(&self, node: &str, arguments: &[&str]) -> Process {
+        self.enroll_in(&self.home.work(), node, arguments)
+    }
+
+    fn enroll_in(&self, directory: &Path, node: &str, arguments: &[&str]) -> Process {
         let mut command = self.home.ah(&["agent", "enroll", "--server", &self.executors]);
-        command.args(["--identity-dir", node, "--dir", &format!("kept-{node}")]).args(more);
+        command.arg("--dir").arg(self.home.work().join(format!("kept-{node}"))).args(arguments);
+        command.current_dir(directory);
         let log = self.log(node);
         Process(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
     }

@@ -65,13 +65,14 @@ fn old_of_version_three(home: &Home) {
 }
 
 /// The steps from version 2 on.
-const STEPS: [&str; 6] = [
+const STEPS: [&str; 7] = [
     "3__logs_and_lineage",
     "4__agents",
     "5__leases_and_tokens",
     "6__hive",
     "7__message_blocks",
     "8__enrolled_executors",
+    "9__fleets",
 ];
 
 fn backups(home: &Home) -> Vec<PathBuf> {

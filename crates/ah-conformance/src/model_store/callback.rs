@@ -6,7 +6,7 @@ use ah_store::StoreError;
 use super::{Door, Rows};
 
 impl Rows {
-    /// The session follows `run`, which just ended. Then its parent is told, and then the session
+    /// The session follows `run`, which just ended, unless it is one of its fleet. Then its parent is told, and then the session
     /// itself hears what its children told it meanwhile.
     pub(super) fn follow_end(
         &mut self,
@@ -14,7 +14,14 @@ impl Rows {
         end: &RunEnd,
         door: &Door,
     ) -> Result<(), StoreError> {
-        self.row_mut(&run.session_id)?.run_ended(end, door.now());
+        if run.member.is_some() {
+            return Ok(());
+        }
+        let session = self.row_mut(&run.session_id)?;
+        session.run_ended(end, door.now());
+        if session.status.is_finished() {
+            self.end_fleet(&run.session_id, door)?;
+        }
         if run.started_at.is_none() {
             self.release(run);
         }
@@ -63,7 +70,7 @@ impl Rows {
     /// Who asked for the newest run of a session.
     fn last_asked(&self, session: &SessionId) -> Option<String> {
         let mut runs = self.runs.values().rev().map(|row| &row.run);
-        runs.find(|run| run.session_id == *session)?.requested_by.clone()
+        runs.find(|run| run.session_id == *session && run.member.is_none())?.requested_by.clone()
     }
 
     /// The numbers of what waits for `parent` and was not tried too often, oldest first.

@@ -158,6 +158,7 @@ impl Rows {
         self.changed_sessions(before, &mut changes);
         self.changed_runs(before, &mut changes);
         self.changed_executors(before, &mut changes);
+        self.changed_fleets(before, &mut changes);
         self.changed_agents(before, &mut changes);
         self.changed_approvals(before, &mut changes);
         self.changed_questions(before, &mut changes);
@@ -196,6 +197,20 @@ impl Rows {
                 _ => ChangeKind::RunUpdated,
             };
             changes.push(of_run(kind, &row.run));
+        }
+    }
+
+    /// A fleet or a fence that is removed with its session is no change of its own.
+    fn changed_fleets(&self, before: &Self, changes: &mut Vec<Change>) {
+        for (session, fleet) in &self.fleets {
+            if before.fleets.get(session) != Some(fleet) {
+                changes.push(of_session(ChangeKind::FleetUpdated, session));
+            }
+        }
+        for (id, fence) in &self.fences {
+            if before.fences.get(id) != Some(fence) {
+                changes.push(of_session(ChangeKind::FenceUpdated, &fence.session_id));
+            }
         }
     }
 

@@ -13,6 +13,8 @@ mod draft;
 mod event;
 mod executor;
 mod feed;
+mod fence;
+mod fleet;
 mod hive;
 mod kv;
 mod message;
@@ -35,8 +37,9 @@ use std::sync::{Arc, Mutex};
 
 use ah_model::{
     Agent, AgentId, AgentKind, Approval, Callback, Credentials, Cursor, Draft, DraftId, Event,
-    Executor, ExecutorEvent, ExecutorId, Invalid, Message, OutboxId, Page, PageRequest, Question,
-    Receipt, Repo, RequestKey, Runtime, Session, SessionId, Task, Timestamp, TokenId, Workspace,
+    Executor, ExecutorEvent, ExecutorId, Fence, FenceId, Fleet, Invalid, Message, OutboxId, Page,
+    PageRequest, Question, Receipt, Repo, RequestKey, Runtime, Session, SessionId, Task, Timestamp,
+    TokenId, Workspace,
 };
 use ah_store::{Capabilities, Clock, Ids, Store, StoreError};
 use tokio::sync::watch;
@@ -89,6 +92,8 @@ struct Rows {
     executor_events: BTreeMap<i64, ExecutorEvent>,
     /// How far the reports of each outbox are kept.
     outboxes: BTreeMap<(ExecutorId, OutboxId), u64>,
+    fleets: BTreeMap<SessionId, Fleet>,
+    fences: BTreeMap<FenceId, Fence>,
     tokens: BTreeMap<TokenId, Credentials>,
     /// By their number, as approvals and questions are.
     messages: BTreeMap<i64, Message>,

@@ -134,7 +134,7 @@ impl Rows {
     fn is_needed(&self, session: &Session) -> bool {
         let goes_on = |agent: &Agent| agent.active_session_id.as_ref() == Some(&session.id);
         !session.status.is_finished()
-            || self.live_run(&session.id).is_some()
+            || self.live_runs(&session.id).next().is_some()
             || self.agents.values().any(goes_on)
             || self.sessions.values().any(|other| stands_on(other, &session.id))
     }

@@ -97,6 +97,9 @@ impl Runs for ModelStore {
         update.check()?;
         self.write_once(|rows, door| {
             let run = rows.start_run(&lease, door.now())?;
+            if run.member.is_some() {
+                return rows.shown(&run.session_id);
+            }
             rows.update_session(&run.session_id, &update, door.now())
         })
     }
@@ -130,7 +133,11 @@ impl Runs for ModelStore {
                 let reason = format!("is {} and cannot be stopped", run.status);
                 return Err(refused(&run, reason));
             }
-            rows.stop_session(&run.session_id, door)?;
+            if run.member.is_some() {
+                rows.run_mut(&id)?.stop(door.now()).map_err(|reason| refused(&run, reason))?;
+            } else {
+                rows.stop_session(&run.session_id, door)?;
+            }
             Ok(rows.run_mut(&id)?.clone())
         })
     }
@@ -201,7 +208,7 @@ impl Rows {
         Ok(true)
     }
 
-    fn insert_run(&mut self, run: Run) {
+    pub(super) fn insert_run(&mut self, run: Run) {
         let place = self.next_number();
         self.runs.insert(place, RunRow { run, told_at: None });
     }
@@ -220,7 +227,14 @@ impl Rows {
 
     pub(super) fn live_run(&self, session: &SessionId) -> Option<&Run> {
         let mut runs = self.runs.values().map(|row| &row.run);
-        runs.find(|run| run.session_id == *session && run.status.is_live())
+        let own = |run: &Run| run.session_id == *session && run.member.is_none();
+        runs.find(|run| own(run) && run.status.is_live())
+    }
+
+    /// The live runs of a session, those of its fleet among them.
+    pub(super) fn live_runs(&self, session: &SessionId) -> impl Iterator<Item = &Run> {
+        let runs = self.runs.values().map(|row| &row.run);
+        runs.filter(move |run| run.session_id == *session && run.status.is_live())
     }
 
     /// Where the runs that pass stand in the queue.

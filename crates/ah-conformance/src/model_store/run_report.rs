@@ -15,7 +15,7 @@ impl Rows {
         let first = run.started_at.is_none();
         run.start(lease, now).map_err(|reason| refused(run, reason))?;
         let run = run.clone();
-        if first {
+        if first && run.member.is_none() {
             self.row_mut(&run.session_id)?.run_started(run.kind, now);
         }
         Ok(run)
@@ -37,7 +37,7 @@ impl Rows {
         }
         let run = run.clone();
         if news {
-            if unsaid {
+            if unsaid && run.member.is_none() {
                 self.row_mut(&run.session_id)?.run_started(run.kind, now);
             }
             self.follow_end(&run, end, door)?;
@@ -52,6 +52,7 @@ impl Rows {
     ) -> Result<Session, StoreError> {
         let now = door.now();
         self.row(id)?;
+        self.end_fleet(id, door)?;
         match self.live_run(id).cloned() {
             None => self.ask_to_stop(id, false, now)?,
             Some(run) if run.status == RunStatus::Pending => {
@@ -69,8 +70,10 @@ impl Rows {
         self.shown(id)
     }
 
-    /// A session that was ended has nothing left to do: its live run is asked to stop.
+    /// A session that was ended has nothing left to do: its live run is asked to stop, and so is its
+    /// fleet.
     pub(super) fn end_work(&mut self, id: &SessionId, door: &Door) -> Result<(), StoreError> {
+        self.end_fleet(id, door)?;
         if self.live_run(id).is_some() {
             self.stop_session(id, door)?;
         }

@@ -204,7 +204,7 @@ impl Rows {
             let reason = format!("is the active session of agent {}", agent.name);
             return Err(StoreError::conflict(Kind::Session, id, reason));
         }
-        if let Some(run) = self.live_run(id).filter(|run| run.status != RunStatus::Pending) {
+        if let Some(run) = self.live_runs(id).find(|run| run.status != RunStatus::Pending) {
             let reason = format!("has the live run {}", run.id);
             return Err(StoreError::conflict(Kind::Session, id, reason));
         }
@@ -222,6 +222,8 @@ impl Rows {
         }
         self.tasks.retain(|_, task| task.session_id != *id);
         self.runs.retain(|_, row| row.run.session_id != *id);
+        self.fleets.remove(id);
+        self.fences.retain(|_, fence| fence.session_id != *id);
         self.callbacks.retain(|_, callback| callback.parent_session_id != *id);
         for child in self.sessions.values_mut() {
             child.parent_session_id.take_if(|parent| parent == id);

@@ -3,6 +3,7 @@
 
 mod agent;
 mod executor;
+mod fleet;
 mod hive;
 mod run;
 
@@ -15,6 +16,7 @@ use ah_model::{
 };
 use ah_store::{Agents, Clock, Drafts, Executors, Repos, Runs, SessionFork, Sessions, Tasks};
 
+use self::fleet::KeptFleets;
 pub(super) use self::hive::KeptHive;
 pub(super) use self::run::JUMPS_MS;
 use super::operation::{Operation, Start, Stored};
@@ -42,6 +44,7 @@ pub(super) enum Mix {
     Everything,
     Runs,
     Hive,
+    Fleets,
 }
 
 /// A random source with what the oracle holds, so that much of what is asked for exists.
@@ -57,6 +60,7 @@ pub(super) struct Chooser<'a> {
     outboxes: Vec<executor::Kept>,
     drafts: Vec<DraftId>,
     hive: KeptHive,
+    kept: KeptFleets,
 }
 
 impl<'a> Chooser<'a> {
@@ -89,16 +93,21 @@ impl<'a> Chooser<'a> {
             outboxes,
             drafts: drafts.into_iter().map(|draft| draft.id).collect(),
             hive,
+            kept: KeptFleets::read(model).await,
         }
     }
 
-    /// Runs and the hive come up in every walk; in some, little else does.
+    /// Runs come up in every walk, and most else; in some, little else does.
     pub(super) fn operation(&mut self, mix: Mix) -> Operation {
         match (mix, self.random.below(20)) {
             (Mix::Everything, 0..=4) | (Mix::Runs, 0..=15) | (Mix::Hive, 0) => self.run_operation(),
             (Mix::Everything, 5 | 6) | (Mix::Hive, 1..=14) => self.hive_operation(),
             (Mix::Hive, 15..=17) => self.agent_operation(),
-            (Mix::Everything | Mix::Runs | Mix::Hive, _) => self.other_operation(),
+            (Mix::Everything, 7) | (Mix::Runs, 16) | (Mix::Fleets, 0..=12) => {
+                self.fleet_operation()
+            }
+            (Mix::Fleets, 13..=15) => self.run_operation(),
+            (Mix::Everything | Mix::Runs | Mix::Hive | Mix::Fleets, _) => self.other_operation(),
         }
     }
 

@@ -3,12 +3,13 @@
 use ah_model::{
     AgentFilter, AgentId, AgentImport, AgentKindRef, AgentUpdate, Answer, ApprovalFilter,
     ApprovalId, Awaited, Cursor, Decision, DraftFields, DraftId, Enrolment, EventQuery,
-    ExecutorChange, ExecutorFilter, ExecutorId, ExportHeader, HiveImport, Hold, KvEntry, Lease,
-    Lifecycle, MessageFilter, MessageId, NewAgent, NewApproval, NewEvent, NewExecutor, NewMessage,
-    NewQuestion, NewRepo, NewRun, NewSession, NewTask, NewToken, Order, Origin, OutboxId,
-    PageLimit, Party, QuestionFilter, QuestionId, RawJson, ReceiptId, Receive, Release, Renewal,
-    Reports, RequestKey, RetentionRules, Run, RunClaim, RunEnd, RunFilter, RunId, RuntimeSpec,
-    SessionFilter, SessionId, SessionUpdate, StatusChange, Tally, TaskFilter, TokenId,
+    ExecutorChange, ExecutorFilter, ExecutorId, ExportHeader, FenceId, FenceReport, FleetChange,
+    FleetFilter, HiveImport, Hold, KvEntry, Lease, Lifecycle, MessageFilter, MessageId, NewAgent,
+    NewApproval, NewEvent, NewExecutor, NewFence, NewFleet, NewMessage, NewQuestion, NewRepo,
+    NewRun, NewSession, NewTask, NewToken, Order, Origin, OutboxId, PageLimit, Party,
+    QuestionFilter, QuestionId, RawJson, ReceiptId, Receive, Release, Renewal, Reports, RequestKey,
+    RetentionRules, Run, RunClaim, RunEnd, RunFilter, RunId, RuntimeSpec, SessionFilter, SessionId,
+    SessionUpdate, StatusChange, Tally, TaskFilter, TokenId,
 };
 use ah_store::SessionFork;
 
@@ -68,6 +69,7 @@ pub(super) enum Operation {
     ListTasks(TaskFilter, Start),
     Runs(RunOperation),
     Executors(ExecutorOperation),
+    Fleets(FleetOperation),
     Hive(HiveOperation),
     SaveDraft(Option<DraftId>, DraftFields),
     Draft(DraftId),
@@ -101,6 +103,22 @@ pub(super) enum ExecutorOperation {
     Reported(ExecutorId, OutboxId),
 }
 
+/// A call about fleets and their fences.
+#[derive(Debug, Clone)]
+pub(super) enum FleetOperation {
+    Create(NewFleet),
+    Fleet(SessionId),
+    List(FleetFilter, Start),
+    Change(SessionId, FleetChange),
+    End(SessionId),
+    Begin(NewFence),
+    Fence(FenceId),
+    Fences(SessionId, Start),
+    Open,
+    Report(FenceReport),
+    Sweep,
+}
+
 /// A call about runs and who may do it; none of them has a number.
 #[derive(Debug, Clone)]
 pub(super) enum RunOperation {
@@ -110,6 +128,7 @@ pub(super) enum RunOperation {
     OfSession(SessionId),
     Claim(RunClaim),
     Renew(Lease, u64),
+    Lose(Lease),
     Start(Lease),
     Bind(Lease, SessionUpdate),
     Append(Lease, Vec<NewEvent>),
@@ -215,6 +234,7 @@ impl Operation {
             | Self::ImportAgent(_)
             | Self::Runs(_)
             | Self::Executors(_)
+            | Self::Fleets(_)
             | Self::Hive(_)
             | Self::SaveDraft(..)
             | Self::Draft(_)

@@ -1,6 +1,7 @@
 //! Asks a store one operation and gives its answer as JSON.
 
 mod executor;
+mod fleet;
 mod hive;
 mod run;
 
@@ -14,7 +15,7 @@ use ah_store::{Kind, Problem, SessionFork, Store, StoreError};
 use serde_json::{Value, json};
 
 use super::operation::{Operation, Start, Stored};
-use super::pairs::{Names, Noun};
+use super::pairs::{Names, Noun, cut_ids};
 
 /// What the store answers, asked in the names it knows.
 pub(super) async fn answer(store: &dyn Store, operation: &Operation, names: &Names<'_>) -> Value {
@@ -151,6 +152,7 @@ async fn perform(
         }
         Op::Runs(operation) => run::perform(store, operation, names).await?,
         Op::Executors(operation) => executor::perform(store, operation, names).await?,
+        Op::Fleets(operation) => fleet::perform(store, operation, names).await?,
         Op::Hive(operation) => hive::perform(store, operation, names).await?,
         Op::SaveDraft(id, fields) => {
             json!(store.save_draft(id.map(|id| names.id(&id)), fields).await?)
@@ -206,14 +208,14 @@ async fn import_agent(store: &dyn Store, import: AgentImport) -> Result<Value, S
     Ok(json!({ "done": done, "sessions": sessions }))
 }
 
-/// The payload as text: as a value it would lose its spelling.
+/// The payload as text: as a value it would lose its spelling. That of a fence has ids in it.
 pub(super) fn event(event: &Event) -> Value {
     json!({
         "sessionId": event.session_id,
         "seq": event.seq,
         "ts": event.ts,
         "type": event.kind,
-        "data": event.data.as_str(),
+        "data": cut_ids(event.data.as_str()),
         "dedupKey": event.dedup_key,
     })
 }

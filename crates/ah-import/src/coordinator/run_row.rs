@@ -71,6 +71,7 @@ pub(super) fn run(columns: &mut Columns<'_>, row: &TableRow, session: &RunSessio
         take_by: None,
         requeue: false,
         requested_by: None,
+        member: None,
         lease_epoch: u64::from(executor_id.is_some()),
         executor_id,
         lease_expires_at: None,

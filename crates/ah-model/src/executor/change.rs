@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::offer::check_tags;
 use super::{Executor, ExecutorRule, ExecutorStatus};
-use crate::limits::{EXECUTOR_JSON_BYTES_MAX, LABEL_BYTES_MAX, LABELS_MAX};
+use crate::limits::{EXECUTOR_JSON_BYTES_MAX, EXECUTOR_RULES_MAX, LABEL_BYTES_MAX, LABELS_MAX};
 use crate::text::{check_filled, check_optional};
 use crate::{ExecutorId, Invalid, Labels, RawJson, Timestamp};
 
@@ -34,6 +34,14 @@ pub struct ExecutorChange {
     /// Who may do what, in place of all rules before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rules: Option<Vec<ExecutorRule>>,
+    /// Rules to set, each in place of those of its user; others stay.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = EXECUTOR_RULES_MAX)))]
+    pub set_rules: Vec<ExecutorRule>,
+    /// Users whose rules to take away; one that has none is no matter.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = EXECUTOR_RULES_MAX)))]
+    pub unset_rules: Vec<String>,
     /// What people call it; an empty text takes the name away.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = LABEL_BYTES_MAX)))]
@@ -68,6 +76,12 @@ impl ExecutorChange {
         check_tags("addTags", &self.add_tags)?;
         check_tags("removeTags", &self.remove_tags)?;
         self.rules.as_deref().map_or(Ok(()), ExecutorRule::check_all)?;
+        ExecutorRule::check_all(&self.set_rules)?;
+        if self.unset_rules.len() > EXECUTOR_RULES_MAX {
+            let count = self.unset_rules.len();
+            let reason = format!("{count}, at most {EXECUTOR_RULES_MAX} are allowed");
+            return Err(Invalid::new("unsetRules", reason));
+        }
         check_optional("friendlyName", self.friendly_name.as_deref(), LABEL_BYTES_MAX)?;
         check_optional("owner", self.owner.as_deref(), LABEL_BYTES_MAX)
     }
@@ -86,6 +100,12 @@ impl ExecutorChange {
         if let Some(rules) = &self.rules {
             changed.authorization.clone_from(rules);
         }
+        for rule in &self.set_rules {
+            changed.authorization.retain(|before| before.user != rule.user);
+            changed.authorization.push(rule.clone());
+        }
+        changed.authorization.retain(|rule| !self.unset_rules.contains(&rule.user));
+        ExecutorRule::check_all(&changed.authorization)?;
         set_text(&mut changed.friendly_name, self.friendly_name.as_ref());
         set_text(&mut changed.owner, self.owner.as_ref());
         Ok(changed)

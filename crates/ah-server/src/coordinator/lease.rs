@@ -2,8 +2,8 @@
 //! run and runner.
 
 use ah_model::{
-    Executor, ExecutorId, PageLimit, PageRequest, Run, RunFilter, RunId, RunStatus, SessionId,
-    Timestamp,
+    Executor, ExecutorId, Page, PageLimit, PageRequest, Run, RunFilter, RunId, RunStatus,
+    SessionId, Timestamp,
 };
 use ah_store::{Kind, Store, StoreError};
 
@@ -49,7 +49,7 @@ pub(super) async fn check_place(
     )))
 }
 
-/// The run of `session` that somebody has or may take.
+/// The run of `session` that somebody has or may take; those of its fleet are not meant.
 pub(super) async fn live_run(
     store: &dyn Store,
     session: &SessionId,
@@ -71,8 +71,16 @@ fn of_session(session: &SessionId) -> RunFilter {
 }
 
 async fn first_run(store: &dyn Store, filter: RunFilter) -> Result<Option<Run>, StoreError> {
-    let page = PageRequest { limit: PageLimit::at_most(1), cursor: None };
-    Ok(store.list_runs(filter, page).await?.items.pop())
+    let mut page = PageRequest { limit: PageLimit::at_most(1), cursor: None };
+    loop {
+        let Page { items, next_cursor } = store.list_runs(filter.clone(), page).await?;
+        let own = items.into_iter().find(|run| run.member.is_none());
+        if own.is_some() || next_cursor.is_none() {
+            return Ok(own);
+        }
+        // Rarely: those of a fleet stand before it.
+        page = PageRequest { limit: PageLimit::default(), cursor: next_cursor };
+    }
 }
 
 /// Notes that `runner` lives, and keeps what it has at work.

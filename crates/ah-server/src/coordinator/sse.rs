@@ -242,6 +242,8 @@ impl Stream {
             | ChangeKind::MessageUpdated
             | ChangeKind::ApprovalUpdated
             | ChangeKind::QuestionUpdated
+            | ChangeKind::FleetUpdated
+            | ChangeKind::FenceUpdated
             | ChangeKind::ChangesTrimmed => return Ok(()),
         };
         let Some(id) = change.session_id else { return Ok(()) };

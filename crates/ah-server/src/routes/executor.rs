@@ -2,7 +2,8 @@
 //! percent-encoded.
 
 use ah_model::{
-    Enrolment, Executor, ExecutorChange, ExecutorEvent, ExecutorId, NewExecutor, Page, RawJson, Run,
+    Enrolment, Executor, ExecutorChange, ExecutorEvent, ExecutorId, ExecutorPresence, NewExecutor,
+    Page, RawJson, Run,
 };
 use axum::extract::State;
 use schemars::JsonSchema;
@@ -23,6 +24,8 @@ pub(crate) fn routes() -> Routes {
     let history = doc("What happened to executors, newest first").query([params::of_executor()]);
     let history = history.query(params::page()).answers::<Page<ExecutorEvent>>(200);
     let noted = doc("Records something that happened to an executor").answers::<ExecutorEvent>(201);
+    let present = doc("The executors that are connected to this access point");
+    let present = present.answers::<Items<ExecutorPresence>>(200);
     Routes::new()
         .get("/executors", Access::LOOK, list_doc, list)
         .get("/executors/{id}", Access::LOOK, about("Shows an executor").fails([404]), show)
@@ -34,6 +37,7 @@ pub(crate) fn routes() -> Routes {
         .post("/executors/{id}/seen", Access::EXECUTE, about("A sign of life").fails([404]), seen)
         .post("/executors/{id}/removal", Access::OPERATE, about_removal(), ask_to_go)
         .get("/executor-events", Access::LOOK, history, list_history)
+        .get("/executor-presence", Access::LOOK, present, list_present)
 }
 
 const ENROLS: &str = "Enrols an executor that proved who it is";
@@ -133,6 +137,11 @@ async fn list_history(State(state): State<ServerState>, pairs: Pairs) -> Answer 
     let id = pairs.get("executorId").map(str::parse).transpose()?;
     let page = pairs.read()?;
     ok(&state.call(|store| async move { store.executor_history(id, page).await }).await?)
+}
+
+/// In memory only, so that the store is not asked.
+async fn list_present(State(state): State<ServerState>) -> Answer {
+    ok(&Items { items: state.present().await })
 }
 
 async fn seen(State(state): State<ServerState>, PathId(id): PathId<ExecutorId>) -> Answer {

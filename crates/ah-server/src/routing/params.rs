@@ -2,9 +2,9 @@
 
 use ah_model::limits::PAGE_ITEMS_MAX;
 use ah_model::{
-    ApprovalId, ApprovalStatus, BatchId, Cursor, ExecutorId, ExecutorStatus, FeedCursor, Lifecycle,
-    MessageId, MessageStatus, OutboxId, Party, QuestionId, QuestionStatus, RunStatus, SessionId,
-    SessionStatus, Timestamp,
+    ApprovalId, ApprovalStatus, BatchId, Cursor, ExecutorId, ExecutorStatus, FeedCursor,
+    FleetStatus, Lifecycle, MessageId, MessageStatus, OutboxId, Party, QuestionId, QuestionStatus,
+    RunStatus, SessionId, SessionStatus, Timestamp,
 };
 use schemars::{JsonSchema, json_schema};
 
@@ -142,6 +142,10 @@ pub(crate) fn runs() -> [Param; 3] {
         Param::of::<SessionId>("sessionId", "Of this session"),
         Param::of::<ExecutorId>("executorId", "Held by this executor, or held last"),
     ]
+}
+
+pub(crate) fn fleets() -> Param {
+    Param::of::<FleetStatus>("status", "With this status")
 }
 
 pub(crate) fn executors() -> [Param; 3] {

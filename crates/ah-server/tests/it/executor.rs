@@ -1,8 +1,17 @@
 //! Executors whose ids are addresses themselves.
 
-use ah_conformance::Harness;
-use ah_model::{ExecutorFilter, ExecutorId, NewExecutor, Offer, PageRequest, RawJson, TokenRole};
-use ah_store::block_on;
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use ah_client::{RestOptions, RestStore};
+use ah_conformance::{Harness, SeededIds, TestClock};
+use ah_model::{
+    ExecutorFilter, ExecutorId, ExecutorPresence, Load, NewExecutor, Offer, PageRequest,
+    PresentRun, Quality, RawJson, TokenRole,
+};
+use ah_server::{RunningServer, ServerState};
+use ah_store::{Capabilities, Ids, block_on};
+use ah_store_sql::{SqlStore, SqliteOptions};
 use serde_json::json;
 
 use crate::guarded::{Guarded, session};
@@ -44,6 +53,48 @@ fn an_executor_is_who_the_path_says() {
     let other = ask(address, "PUT", "/executors/e1", &body);
     assert_eq!(other.problem(), "422 invalid executor id");
     assert_eq!(get(address, "/executors/spiffe://h/x").problem(), "404 no-such-path");
+}
+
+#[test]
+fn who_is_connected_is_what_the_access_point_of_this_process_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = SqliteOptions::new(directory.path().join("state.db"));
+    let (clock, ids) = (Arc::new(TestClock::new()), Ids::new(Box::new(SeededIds::new(1))));
+    let capabilities = Capabilities { workspaces: true };
+    let (store, _) = SqlStore::open_sqlite(options, capabilities, clock, ids).unwrap();
+    let state = ServerState::new(Arc::new(store)).sweeping_after(None);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = RunningServer::start(listener, state.clone()).unwrap();
+    let options = RestOptions::new(format!("http://{}", server.address()));
+    let client = RestStore::connect(options).unwrap();
+    assert_eq!(client.executors_present().unwrap(), []);
+    let held = PresentRun {
+        run_id: "r1".parse().unwrap(),
+        epoch: 3,
+        state: Some("running".to_owned()),
+        lease_left_ms: Some(5_000),
+    };
+    let one = ExecutorPresence {
+        executor_id: "spiffe://h/x".parse().unwrap(),
+        generation: 2,
+        quality: Quality::Poor,
+        rtt_ms: Some(600),
+        connected_for_ms: 60_000,
+        heard_ago_ms: 10,
+        heartbeats: 12,
+        load: Load { cpu: Some(0.5), ..Load::default() },
+        room: 1,
+        drift: 0,
+        runs: vec![held],
+    };
+    let said = vec![one];
+    let source = said.clone();
+    state.ask_for_presence(Arc::new(move || {
+        let present = source.clone();
+        Box::pin(async move { present })
+    }));
+    assert_eq!(client.executors_present().unwrap(), said);
+    server.stop().unwrap();
 }
 
 #[test]

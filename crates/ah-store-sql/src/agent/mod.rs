@@ -233,7 +233,7 @@ fn end_session(tx: &mut dyn Tx, ctx: &Resources, agent: &Agent) -> Result<(), St
     let before = active.clone();
     active.close(RETIRED, ctx.now());
     session::save_if_changed(tx, ctx, &before, &active)?;
-    run::end_work(tx, ctx, &active.id)
+    run::end_work(tx, ctx, &mut active)
 }
 
 fn destroy(tx: &mut dyn Tx, ctx: &Resources, id: &AgentId) -> Result<Agent, StoreError> {
@@ -313,7 +313,7 @@ fn go_on_in(
     let before = active.clone();
     active.close(cause.as_str(), now);
     session::save_if_changed(tx, ctx, &before, active)?;
-    run::end_work(tx, ctx, &active.id)?;
+    run::end_work(tx, ctx, active)?;
     let of_agent = Some(agent.begins_session(cause));
     let session = session::create(tx, ctx, new, Place { forked_from, of_agent, at: None })?;
     agent.goes_on_in(session.id.clone(), now);

@@ -103,24 +103,30 @@ mod tests {
 
     use ah_conformance::{SeededIds, TestClock};
     use ah_model::{
-        MessageFilter, MessageKind, MessageStatus, NewAgent, NewMessage, NewQuestion, NewRepo,
-        NewSession, PageLimit, PageRequest, Party, Vcs,
+        Hold, MessageFilter, MessageKind, MessageStatus, NewAgent, NewMessage, NewQuestion,
+        NewRepo, NewSession, PageLimit, PageRequest, Party, Question, Receive, Vcs,
     };
-    use ah_store::{Agents, Capabilities, Ids, Messages, Questions, block_on};
+    use ah_store::{Agents, Capabilities, Ids, Messages, Questions, StoreError, block_on};
 
+    use crate::hive::is_due;
+    use crate::resources::Resources;
     use crate::tx::{More, Param, Tx};
     use crate::{SqlStore, SqliteOptions, Upgrade};
 
-    fn open_in(directory: &tempfile::TempDir) -> (SqlStore, Upgrade) {
+    fn open_in(directory: &tempfile::TempDir, clock: &TestClock) -> (SqlStore, Upgrade) {
         let options = SqliteOptions::new(directory.path().join("state.db"));
         let ids = Ids::new(Box::new(SeededIds::new(1)));
         let capabilities = Capabilities { workspaces: false };
-        SqlStore::open_sqlite(options, capabilities, Arc::new(TestClock::new()), ids).unwrap()
+        SqlStore::open_sqlite(options, capabilities, Arc::new(clock.clone()), ids).unwrap()
     }
 
     fn open() -> (tempfile::TempDir, SqlStore) {
+        open_at(&TestClock::new())
+    }
+
+    fn open_at(clock: &TestClock) -> (tempfile::TempDir, SqlStore) {
         let directory = tempfile::tempdir().unwrap();
-        let (store, _) = open_in(&directory);
+        let (store, _) = open_in(&directory, clock);
         let root_path = Some("/r".to_owned());
         let repo = NewRepo { vcs: Vcs::None, root_path, remote_url: None, default_branch: None };
         let session = NewSession::new(repo, "codex".parse().unwrap());
@@ -138,6 +144,10 @@ mod tests {
     impl Tx for Explained<'_> {
         fn dialect(&self) -> crate::tx::Dialect {
             self.0.dialect()
+        }
+
+        fn lull(&mut self) -> Option<&mut crate::lull::Lull> {
+            self.0.lull()
         }
 
         fn execute(&mut self, _: &str, _: &[Param<'_>]) -> Result<u64, ah_store::StoreError> {
@@ -199,6 +209,11 @@ mod tests {
             tx.query(&sql, &[now.into()], &mut |_| Ok(More::Yes))
         });
         assert!(due.contains("INDEX messages_leases (lease_expires_at"), "{due}");
+        let soonest = plan(&store, |tx| crate::lull::begin(tx).map(drop));
+        for index in ["messages_leases", "questions_deadlines"] {
+            assert!(soonest.contains(&format!("COVERING INDEX {index}")), "{soonest}");
+        }
+        assert!(!soonest.contains("TEMP B-TREE"), "{soonest}");
         let listed = |filter: MessageFilter| {
             plan(&store, move |tx| {
                 super::list::list(tx, &filter, &PageRequest::default()).map(drop)
@@ -303,19 +318,94 @@ mod tests {
                 "ALTER TABLE executors DROP COLUMN capacity",
                 "ALTER TABLE runs DROP COLUMN requested_by",
                 "DROP TABLE outboxes",
+                "DROP TABLE fences",
+                "DROP TABLE fleets",
+                "DROP INDEX runs_live",
+                "ALTER TABLE runs DROP COLUMN member",
+                "CREATE UNIQUE INDEX runs_live ON runs(session_id) \
+                 WHERE status IN ('pending', 'claimed', 'running', 'stopping')",
                 "DELETE FROM schema_migrations WHERE version >= 7",
                 "PRAGMA user_version = 6",
             ],
         );
         drop(store);
-        let (store, upgrade) = open_in(&directory);
+        let (store, upgrade) = open_in(&directory, &TestClock::new());
         assert_eq!(
             (upgrade.from, upgrade.steps.as_slice()),
-            (6, &["7__message_blocks", "8__enrolled_executors"].map(str::to_owned)[..])
+            (
+                6,
+                &["7__message_blocks", "8__enrolled_executors", "9__fleets"].map(str::to_owned)[..]
+            )
         );
         assert_eq!(blocks(&store), [("mira".to_owned(), 0), ("operator".to_owned(), 0)]);
         let all = MessageFilter { party: Some(Party::Operator), ..MessageFilter::default() };
         assert_eq!(listed(&store, &all), ["kept", "kept"]);
+    }
+
+    /// Whether something is due before `add`, a millisecond before what it adds ends, and then, all
+    /// in the transaction that adds it.
+    fn due_around(
+        ms: i64,
+        add: impl Fn(&mut dyn Tx, &Resources) -> Result<(), StoreError> + Send + 'static,
+    ) -> [bool; 3] {
+        let clock = TestClock::new();
+        let (_directory, store) = open_at(&clock);
+        let new = NewMessage::new(Party::Operator, mira(), "for later");
+        block_on(store.send_message(new)).unwrap();
+        let look = move |tx: &mut dyn Tx, ctx: &Resources| {
+            let before = is_due(tx, ctx)?;
+            add(tx, ctx)?;
+            clock.advance_ms(ms - 1);
+            let nearly = is_due(tx, ctx)?;
+            clock.advance_ms(1);
+            Ok([before, nearly, is_due(tx, ctx)?])
+        };
+        block_on(store.write(look)).unwrap()
+    }
+
+    #[test]
+    fn what_one_write_of_a_batch_adds_is_due_in_time_for_the_next() {
+        let leased = due_around(1_000, |tx, ctx| {
+            let next = Receive::next(mira(), "test", 1_000);
+            super::receive::receive(tx, ctx, &next).map(drop)
+        });
+        assert_eq!(leased, [false, false, true]);
+        let renewed = due_around(2_000, |tx, ctx| {
+            let next = Receive::next(mira(), "test", 60_000);
+            let held = super::receive::receive(tx, ctx, &next)?.messages.remove(0);
+            let hold = Hold { id: held.id, delivery: Some(held.deliveries) };
+            super::receive::renew(tx, ctx, &hold, 2_000).map(drop)
+        });
+        assert_eq!(renewed, [false, false, true]);
+        let asked = due_around(5, |tx, ctx| {
+            let new = NewQuestion::new(mira(), Party::Operator, "which?");
+            let new = NewQuestion { ttl_ms: Some(5), ..new };
+            let id = ctx.ids.question(ctx.now())?;
+            crate::question::import(tx, ctx, Question::asked(&new, id, 0, ctx.now())).map(drop)
+        });
+        assert_eq!(asked, [false, false, true]);
+    }
+
+    #[test]
+    fn a_lease_that_another_program_wrote_is_over_when_sql_says_so() {
+        let (_directory, store) = open();
+        let new = NewMessage::new(Party::Operator, mira(), "odd");
+        block_on(store.send_message(new)).unwrap();
+        // It is 03:04:05.678 on that day; texts are compared as they stand.
+        for (lease, due) in [
+            ("2026-01-02T03:04:05.678Z", true),
+            ("2026-01-02T03:04:05.679Z", false),
+            ("2026-01-02 23:00:00", true),
+            ("2026-01-02T09:00:00+09:00", false),
+            ("soon", false),
+            ("", true),
+        ] {
+            let look = move |tx: &mut dyn Tx, ctx: &Resources| {
+                tx.execute("UPDATE messages SET lease_expires_at = $1", &[lease.into()])?;
+                is_due(tx, ctx)
+            };
+            assert_eq!(block_on(store.write(look)).unwrap(), due, "{lease:?}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use ah_model::{
 };
 use ah_store::{Kind, StoreError};
 
+use crate::lull;
 use crate::reader::Reader;
 use crate::tx::{Dialect, Row, Tx, query_first};
 
@@ -49,13 +50,13 @@ pub(super) fn read(row: &dyn Row) -> Result<Message, StoreError> {
     Ok(Message {
         number: row.uint()?,
         id: row.parse()?,
-        kind: row.text()?.parse().unwrap_or(MessageKind::Mail),
+        kind: row.str()?.parse().unwrap_or(MessageKind::Mail),
         from: read_party(&row)?,
         to: read_party(&row)?,
         body: row.text()?,
         in_reply_to: row.opt_parse()?,
         about: row.opt_text()?,
-        status: row.text()?.parse().unwrap_or(MessageStatus::Dead),
+        status: row.str()?.parse().unwrap_or(MessageStatus::Dead),
         deliveries: row.uint()?,
         attempts: row.uint()?,
         not_before: row.opt_time()?,
@@ -70,8 +71,8 @@ pub(super) fn read(row: &dyn Row) -> Result<Message, StoreError> {
 
 /// A party as it stands in a row; a name that no agent could have is kept as it is.
 pub(crate) fn read_party(row: &Reader<'_>) -> Result<Party, StoreError> {
-    let name = row.text()?;
-    Ok(name.parse().unwrap_or(Party::Agent(name)))
+    let name = row.str()?;
+    Ok(name.parse().unwrap_or_else(|_| Party::Agent(name.into_owned())))
 }
 
 fn read_lease(row: &Reader<'_>) -> Result<Option<MessageLease>, StoreError> {
@@ -131,6 +132,26 @@ const INSERT: &str = "INSERT INTO messages (id, kind, sender, recipient, body, i
     status, deliveries, attempts, not_before, sent_at, delivered_at, acked_at, dead_at, note) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
 
+const QUEUE: &str = "INSERT INTO messages (id, kind, sender, recipient, body, in_reply_to, about, \
+    status, sent_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+
+/// As [`insert`] for a message that was only just written: the rest of its row is empty.
+pub(super) fn queue(tx: &mut dyn Tx, message: &mut Message) -> Result<(), StoreError> {
+    let params = [
+        message.id.as_str().into(),
+        message.kind.as_str().into(),
+        message.from.as_str().into(),
+        message.to.as_str().into(),
+        (&message.body).into(),
+        message.in_reply_to.as_ref().map(MessageId::as_str).into(),
+        message.about.as_ref().into(),
+        message.status.as_str().into(),
+        message.sent_at.into(),
+    ];
+    message.number = tx.insert_numbered(QUEUE, &params)?;
+    Ok(())
+}
+
 /// Writes a new row, which nobody holds, and gives the message its number.
 pub(super) fn insert(tx: &mut dyn Tx, message: &mut Message) -> Result<(), StoreError> {
     let params = [
@@ -169,7 +190,9 @@ pub(super) fn save_hand_out(tx: &mut dyn Tx, message: &Message) -> Result<(), St
         message.delivered_at.into(),
         message.number.into(),
     ];
-    tx.execute(HAND_OUT, &params).map(drop)
+    tx.execute(HAND_OUT, &params)?;
+    lull::ends_by(tx, lease.map(|lease| lease.expires_at));
+    Ok(())
 }
 
 const ACK: &str = "UPDATE messages SET status = 'acked', acked_at = $1, holder = NULL, \
@@ -209,5 +232,7 @@ pub(super) fn save(tx: &mut dyn Tx, message: &Message) -> Result<(), StoreError>
         message.note.as_ref().into(),
         message.number.into(),
     ];
-    tx.execute(SAVE, &params).map(drop)
+    tx.execute(SAVE, &params)?;
+    lull::ends_by(tx, lease.map(|lease| lease.expires_at));
+    Ok(())
 }

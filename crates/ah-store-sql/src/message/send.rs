@@ -62,7 +62,7 @@ fn send_to(
 }
 
 fn queue(tx: &mut dyn Tx, ctx: &Resources, mut message: Message) -> Result<Message, StoreError> {
-    row::insert(tx, &mut message)?;
+    row::queue(tx, &mut message)?;
     change::message(tx, ctx, ChangeKind::MessageQueued, &message)?;
     Ok(message)
 }

@@ -1,5 +1,6 @@
 //! One transaction on one PostgreSQL connection.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::error::Error;
 
@@ -263,8 +264,8 @@ impl Row for PostgresRow {
         self.get(column)
     }
 
-    fn opt_text(&self, column: usize) -> Result<Option<String>, StoreError> {
-        Ok(self.get::<AnyText>(column)?.map(|text| text.0))
+    fn opt_str(&self, column: usize) -> Result<Option<Cow<'_, str>>, StoreError> {
+        Ok(self.get::<AnyText>(column)?.map(|text| text.0.into()))
     }
 
     fn opt_time(&self, column: usize) -> Result<Option<Timestamp>, StoreError> {

@@ -98,8 +98,7 @@ pub(super) fn deliver(
     Ok(true)
 }
 
-const LAST_ASKED: &str =
-    "SELECT requested_by FROM runs WHERE session_id = $1 ORDER BY number DESC LIMIT 1";
+const LAST_ASKED: &str = "SELECT requested_by FROM runs WHERE session_id = $1 AND member IS NULL ORDER BY number DESC LIMIT 1";
 
 /// Who asked for the newest run of a session: it goes on for them.
 fn last_asked(tx: &mut dyn Tx, session: &SessionId) -> Result<Option<String>, StoreError> {
@@ -119,7 +118,7 @@ pub(super) fn release(tx: &mut dyn Tx, carrier: &RunId) -> Result<(), StoreError
 const REACHABLE: &str = "SELECT DISTINCT c.parent_session_id FROM callbacks c \
     JOIN sessions s ON s.id = c.parent_session_id \
     WHERE c.delivered_by IS NULL AND c.attempts < $1 AND s.status IN ('idle', 'succeeded', 'failed') \
-    AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.session_id = s.id \
+    AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.session_id = s.id AND r.member IS NULL \
     AND r.status IN ('pending', 'claimed', 'running', 'stopping')) \
     ORDER BY c.parent_session_id LIMIT $2";
 

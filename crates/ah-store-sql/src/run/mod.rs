@@ -1,10 +1,12 @@
 //! Runs in SQL: `row` reads and writes the row, `claim` gives runs away, `report` hears their
-//! holders, `outbox` what they say later, `stop` and `sweep` end what others or time decided, `callback` tells parents.
+//! holders, `outbox` what they say later, `stop` and `sweep` end what others or time decided,
+//! `callback` tells parents, `member` has what the fleet of a session needs.
 //!
 //! Rows are locked in one order everywhere: the session, then its run, then the parent's session.
 
 mod callback;
 mod claim;
+mod member;
 mod outbox;
 mod report;
 mod row;
@@ -25,8 +27,9 @@ use crate::resources::Resources;
 use crate::session::{self, Access, Place};
 use crate::statement::Statement;
 use crate::tx::{Tx, query_all, query_first};
-use crate::{change, request_key};
+use crate::{change, fleet, request_key};
 
+pub(crate) use self::member::{held, live_members, lock_held, queue_of_member, stop_members};
 pub(crate) use self::sweep::lose;
 
 /// A run and its session, which nobody else changes until the transaction ends.
@@ -50,27 +53,30 @@ fn with_session(tx: &mut dyn Tx, id: &RunId) -> Result<Locked, StoreError> {
 }
 
 const LIVE: &str = "SELECT id FROM runs \
-    WHERE session_id = $1 AND status IN ('pending', 'claimed', 'running', 'stopping')";
+    WHERE session_id = $1 AND member IS NULL \
+    AND status IN ('pending', 'claimed', 'running', 'stopping')";
 
-/// The id of the live run of a session that is locked, which keeps others from adding one. The run
-/// itself is not locked: a claim would pass it by.
+/// The id of the live run of a session that is locked, which keeps others from adding one; those of
+/// its fleet aside. The run itself is not locked: a claim would pass it by.
 fn live_id(tx: &mut dyn Tx, session: &SessionId) -> Result<Option<RunId>, StoreError> {
     query_first(tx, LIVE, &[session.as_str().into()], |row| row.parse(0))
 }
 
 /// The live run of a session that is locked, locked too.
-pub(crate) fn live(tx: &mut dyn Tx, session: &SessionId) -> Result<Option<Run>, StoreError> {
+fn live(tx: &mut dyn Tx, session: &SessionId) -> Result<Option<Run>, StoreError> {
     live_id(tx, session)?.map(|id| row::lock(tx, &id)).transpose()
 }
 
-/// A session that was ended, and is locked, has nothing left to do: its live run is asked to stop.
+/// A session that was ended, and is locked, has nothing left to do: its live run is asked to stop,
+/// and so is its fleet.
 pub(crate) fn end_work(
     tx: &mut dyn Tx,
     ctx: &Resources,
-    session: &SessionId,
+    session: &mut Session,
 ) -> Result<(), StoreError> {
-    match live_id(tx, session)? {
-        Some(_) => stop::session(tx, ctx, session).map(drop),
+    fleet::end_with(tx, ctx, session)?;
+    match live_id(tx, &session.id)? {
+        Some(_) => stop::session(tx, ctx, &session.id).map(drop),
         None => Ok(()),
     }
 }
@@ -110,7 +116,8 @@ fn refuse_taken(tx: &mut dyn Tx, id: &RunId) -> Result<RunId, StoreError> {
 }
 
 /// What follows when a run has ended: its session moves, the parent is told, and those who wait
-/// for this session are heard. Returns how many runs were queued to tell somebody.
+/// for this session are heard. A session that has ended ends its fleet; a run of the fleet moves
+/// nothing. Returns how many runs were queued to tell somebody.
 fn end(
     tx: &mut dyn Tx,
     ctx: &Resources,
@@ -120,9 +127,15 @@ fn end(
     let Locked { run, session } = locked;
     row::save(tx, run)?;
     change::run(tx, ctx, ChangeKind::RunUpdated, run)?;
+    if run.member.is_some() {
+        return Ok(0);
+    }
     let before = session.clone();
     session.run_ended(how, ctx.now());
     session::save_if_changed(tx, ctx, &before, session)?;
+    if session.status.is_finished() {
+        fleet::end_with(tx, ctx, session)?;
+    }
     if run.started_at.is_none() {
         callback::release(tx, &run.id)?;
     }

@@ -29,7 +29,7 @@ pub(super) fn renew(
     Ok(run)
 }
 
-/// Notes that the holder began; the session follows.
+/// Notes that the holder began; the session follows, unless the run is one of its fleet.
 pub(super) fn start(tx: &mut dyn Tx, ctx: &Resources, lease: &Lease) -> Result<Locked, StoreError> {
     let mut locked = with_session(tx, &lease.run_id)?;
     let (before, now) = (locked.run.clone(), ctx.now());
@@ -39,8 +39,10 @@ pub(super) fn start(tx: &mut dyn Tx, ctx: &Resources, lease: &Lease) -> Result<L
     }
     row::save(tx, &locked.run)?;
     change::run(tx, ctx, ChangeKind::RunUpdated, &locked.run)?;
-    locked.session.run_started(locked.run.kind, now);
-    session::save_status(tx, ctx, &locked.session)?;
+    if locked.run.member.is_none() {
+        locked.session.run_started(locked.run.kind, now);
+        session::save_status(tx, ctx, &locked.session)?;
+    }
     Ok(locked)
 }
 
@@ -51,7 +53,10 @@ pub(super) fn bind(
     lease: &Lease,
     update: &SessionUpdate,
 ) -> Result<Session, StoreError> {
-    let Locked { session, .. } = start(tx, ctx, lease)?;
+    let Locked { session, run } = start(tx, ctx, lease)?;
+    if run.member.is_some() {
+        return Ok(session);
+    }
     session::apply_update(tx, ctx, session, update)
 }
 
@@ -90,8 +95,10 @@ pub(super) fn finish(
     if !begun && wanted.outcome == RunOutcome::Completed {
         // The report of its beginning was lost; it has one all the same.
         locked.run.started_at = Some(now);
-        locked.session.run_started(kind, now);
-        session::save_status(tx, ctx, &locked.session)?;
+        if locked.run.member.is_none() {
+            locked.session.run_started(kind, now);
+            session::save_status(tx, ctx, &locked.session)?;
+        }
     }
     end(tx, ctx, &mut locked, wanted)?;
     Ok(locked.run)

@@ -1,6 +1,6 @@
 //! The row of a run.
 
-use ah_model::{Demands, ExecutionMode, ExecutorId, RawJson, Run, RunId, SessionId};
+use ah_model::{Demands, ExecutionMode, ExecutorId, MemberName, RawJson, Run, RunId, SessionId};
 use ah_store::{Kind, StoreError};
 
 use crate::reader::Reader;
@@ -8,8 +8,8 @@ use crate::tx::{Dialect, Row, Tx, query_first};
 
 /// Every column [`read`] takes.
 pub(super) const SELECT: &str = "SELECT id, session_id, kind, status, parameters, demands, \
-    execution_mode, parent_session_id, timeout_ms, take_by, requeue, requested_by, executor_id, \
-    lease_epoch, lease_expires_at, stop_requested_at, error, result, created_at, claimed_at, \
+    execution_mode, parent_session_id, timeout_ms, take_by, requeue, requested_by, member, \
+    executor_id, lease_epoch, lease_expires_at, stop_requested_at, error, result, created_at, claimed_at, \
     started_at, ended_at, number FROM runs";
 
 /// The run of that id.
@@ -40,6 +40,7 @@ pub(super) fn read(row: &dyn Row) -> Result<Run, StoreError> {
         take_by: row.opt_time()?,
         requeue: row.bool()?,
         requested_by: row.opt_text()?,
+        member: row.opt_parse()?,
         executor_id: row.opt_parse()?,
         lease_epoch: row.uint()?,
         lease_expires_at: row.opt_time()?,
@@ -54,7 +55,7 @@ pub(super) fn read(row: &dyn Row) -> Result<Run, StoreError> {
 }
 
 /// The place of [`SELECT`]'s number.
-pub(super) const NUMBER: usize = 22;
+pub(super) const NUMBER: usize = 23;
 
 /// Demands that cannot be read are met by nobody, rather than by everybody.
 pub(super) fn demands(text: &str) -> Demands {
@@ -68,8 +69,8 @@ pub(super) fn demands(text: &str) -> Demands {
 const INSERT: &str = "INSERT INTO runs (id, session_id, kind, status, parameters, demands, \
     execution_mode, parent_session_id, timeout_ms, take_by, requeue, executor_id, lease_epoch, \
     lease_expires_at, stop_requested_at, error, result, created_at, claimed_at, started_at, \
-    ended_at, requested_by, number) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, \
-    $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, NUMBER)";
+    ended_at, requested_by, member, number) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, \
+    $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, NUMBER)";
 
 /// Writes a new row at the end of the queue.
 pub(super) fn insert(tx: &mut dyn Tx, run: &Run) -> Result<(), StoreError> {
@@ -97,6 +98,7 @@ pub(super) fn insert(tx: &mut dyn Tx, run: &Run) -> Result<(), StoreError> {
         run.started_at.into(),
         run.ended_at.into(),
         run.requested_by.as_ref().into(),
+        run.member.as_ref().map(MemberName::as_str).into(),
     ];
     let number = match tx.dialect() {
         Dialect::Sqlite => "(SELECT coalesce(max(number), 0) + 1 FROM runs)",

@@ -6,10 +6,10 @@ use ah_model::{
 use ah_store::{Kind, StoreError};
 
 use super::{Locked, end, live, row, with_session};
-use crate::change;
 use crate::resources::Resources;
 use crate::session::{self, Access};
 use crate::tx::{Tx, query_all};
+use crate::{change, fleet};
 
 /// Asks a session to stop, with the run that executes it.
 pub(super) fn session(
@@ -18,6 +18,7 @@ pub(super) fn session(
     id: &SessionId,
 ) -> Result<Session, StoreError> {
     let mut session = session::get(tx, id, Access::Change)?;
+    fleet::end_with(tx, ctx, &mut session)?;
     match live(tx, id)? {
         Some(run) => {
             let mut locked = Locked { run, session };
@@ -37,9 +38,12 @@ pub(super) fn session(
     }
 }
 
-/// Asks a run to stop.
+/// Asks a run to stop, and its session with it; that of a member stops alone.
 pub(super) fn run(tx: &mut dyn Tx, ctx: &Resources, id: &RunId) -> Result<Run, StoreError> {
     let mut locked = with_session(tx, id)?;
+    if locked.run.member.is_none() {
+        fleet::end_with(tx, ctx, &mut locked.session)?;
+    }
     stop(tx, ctx, &mut locked)?;
     Ok(locked.run)
 }
@@ -57,6 +61,9 @@ fn stop(tx: &mut dyn Tx, ctx: &Resources, locked: &mut Locked) -> Result<(), Sto
     if run.status != before {
         row::save(tx, run)?;
         change::run(tx, ctx, ChangeKind::RunStopping, run)?;
+    }
+    if run.member.is_some() {
+        return Ok(());
     }
     let standing = session.status;
     session

@@ -5,8 +5,8 @@ mod list;
 mod row;
 
 use ah_model::{
-    ChangeKind, ExportHeader, Fork, Membership, NewSession, Origin, Page, PageRequest, RunStatus,
-    Session, SessionFilter, SessionId, SessionUpdate, StatusChange, Timestamp, Usage,
+    ChangeKind, ExportHeader, Fork, Membership, NewSession, Origin, Page, PageRequest, Session,
+    SessionFilter, SessionId, SessionUpdate, StatusChange, Timestamp, Usage,
 };
 use ah_store::{Kind, SessionFork, Sessions, StoreError};
 use async_trait::async_trait;
@@ -151,7 +151,7 @@ fn set_status(
         .map_err(|reason| StoreError::conflict(Kind::Session, id, reason))?;
     save_status(tx, ctx, &session)?;
     if session.status.is_finished() {
-        run::end_work(tx, ctx, id)?;
+        run::end_work(tx, ctx, &mut session)?;
     }
     Ok(session)
 }
@@ -238,7 +238,7 @@ fn delete(tx: &mut dyn Tx, ctx: &Resources, id: &SessionId) -> Result<(), StoreE
         let reason = format!("is the active session of agent {agent}");
         return Err(StoreError::conflict(Kind::Session, id, reason));
     }
-    if let Some(run) = run::live(tx, id)?.filter(|run| run.status != RunStatus::Pending) {
+    if let Some(run) = run::held(tx, id)? {
         let reason = format!("has the live run {}", run.id);
         return Err(StoreError::conflict(Kind::Session, id, reason));
     }

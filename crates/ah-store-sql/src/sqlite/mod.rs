@@ -95,7 +95,7 @@ impl Engine {
     pub(crate) fn read(&self, mut job: Job) -> Result<(), StoreError> {
         let path = self.pool.path.as_path();
         self.pool.with(|connection| {
-            let mut tx = SqliteTx { connection, path };
+            let mut tx = SqliteTx::new(connection, path);
             tx.control("BEGIN", "read")?;
             let done = job(&mut tx);
             // After a broken page not even a commit of nothing works; there is nothing to keep.

@@ -1,5 +1,6 @@
 //! One transaction on one SQLite connection.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use ah_model::Timestamp;
@@ -8,39 +9,63 @@ use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection};
 
 use super::error;
+use crate::lull::Lull;
 use crate::tx::{Column, Dialect, More, Param, Row, Tx, parameters_in_order};
 
+/// Most statements that a transaction keeps at hand.
+const AT_HAND_MAX: usize = 16;
+
 pub(crate) struct SqliteTx<'a> {
-    pub(super) connection: &'a Connection,
-    pub(super) path: &'a Path,
+    connection: &'a Connection,
+    path: &'a Path,
+    /// The statements that it has run, with their texts: the jobs of a batch run the same few, and
+    /// the connection's cache would be asked, and be given them back, for each.
+    at_hand: Vec<(String, CachedStatement<'a>)>,
+    lull: Lull,
 }
 
-impl SqliteTx<'_> {
+impl<'a> SqliteTx<'a> {
+    pub(super) fn new(connection: &'a Connection, path: &'a Path) -> Self {
+        Self { connection, path, at_hand: Vec::new(), lull: Lull::default() }
+    }
+
     /// Runs a statement about the transaction itself: BEGIN, COMMIT, SAVEPOINT.
     pub(super) fn control(&self, sql: &str, purpose: &str) -> Result<(), StoreError> {
         let done = self.connection.prepare_cached(sql).and_then(|mut s| s.raw_execute());
         done.map(drop).map_err(|error| error::map(error, self.path, purpose))
     }
 
-    fn prepare(&self, sql: &str) -> Result<CachedStatement<'_>, StoreError> {
-        debug_assert!(parameters_in_order(sql), "parameters out of order in: {sql}");
-        self.connection.prepare_cached(sql).map_err(|error| self.map(error))
-    }
-
-    fn map(&self, error: rusqlite::Error) -> StoreError {
-        error::map(error, self.path, "use")
-    }
-
-    fn bind(
-        &self,
-        statement: &mut CachedStatement<'_>,
+    /// The statement of that text, with `params` bound.
+    fn bound(
+        &mut self,
+        sql: &str,
         params: &[Param<'_>],
-    ) -> Result<(), StoreError> {
-        for (index, param) in params.iter().enumerate() {
-            statement.raw_bind_parameter(index + 1, param).map_err(|error| self.map(error))?;
-        }
-        Ok(())
+    ) -> rusqlite::Result<&mut CachedStatement<'a>> {
+        let statement = self.prepared(sql)?;
+        bind(statement, params)?;
+        Ok(statement)
     }
+
+    fn prepared(&mut self, sql: &str) -> rusqlite::Result<&mut CachedStatement<'a>> {
+        debug_assert!(parameters_in_order(sql), "parameters out of order in: {sql}");
+        let place = match self.at_hand.iter().position(|(text, _)| text == sql) {
+            Some(place) => place,
+            None => {
+                if self.at_hand.len() == AT_HAND_MAX {
+                    self.at_hand.clear();
+                }
+                self.at_hand.push((sql.to_owned(), self.connection.prepare_cached(sql)?));
+                self.at_hand.len() - 1
+            }
+        };
+        let at_hand = self.at_hand.get_mut(place);
+        at_hand.map(|(_, statement)| statement).ok_or(rusqlite::Error::InvalidQuery)
+    }
+}
+
+fn bind(statement: &mut CachedStatement<'_>, params: &[Param<'_>]) -> rusqlite::Result<()> {
+    let mut all = (1..).zip(params);
+    all.try_for_each(|(index, param)| statement.raw_bind_parameter(index, param))
 }
 
 impl Tx for SqliteTx<'_> {
@@ -48,11 +73,14 @@ impl Tx for SqliteTx<'_> {
         Dialect::Sqlite
     }
 
+    fn lull(&mut self) -> Option<&mut Lull> {
+        Some(&mut self.lull)
+    }
+
     fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
-        let mut statement = self.prepare(sql)?;
-        self.bind(&mut statement, params)?;
-        let changed = statement.raw_execute().map_err(|error| self.map(error))?;
-        Ok(changed as u64)
+        let path = self.path;
+        let changed = self.bound(sql, params).and_then(|statement| statement.raw_execute());
+        Ok(changed.map_err(|error| map(error, path))? as u64)
     }
 
     fn query(
@@ -61,10 +89,10 @@ impl Tx for SqliteTx<'_> {
         params: &[Param<'_>],
         each: &mut dyn FnMut(&dyn Row) -> Result<More, StoreError>,
     ) -> Result<(), StoreError> {
-        let mut statement = self.prepare(sql)?;
-        self.bind(&mut statement, params)?;
+        let path = self.path;
+        let statement = self.bound(sql, params).map_err(|error| map(error, path))?;
         let mut rows = statement.raw_query();
-        while let Some(row) = rows.next().map_err(|error| self.map(error))? {
+        while let Some(row) = rows.next().map_err(|error| map(error, path))? {
             if each(&SqliteRow(row))? == More::No {
                 break;
             }
@@ -83,17 +111,22 @@ impl Tx for SqliteTx<'_> {
         columns: &'static [Column],
         rows: &mut dyn Iterator<Item = Vec<Param<'_>>>,
     ) -> Result<(), StoreError> {
+        let path = self.path;
         let names: Vec<_> = columns.iter().map(|column| column.name()).collect();
         let marks: Vec<_> = (1..=names.len()).map(|number| format!("${number}")).collect();
         let (names, marks) = (names.join(", "), marks.join(", "));
-        let mut statement =
-            self.prepare(&format!("INSERT INTO {table} ({names}) VALUES ({marks})"))?;
+        let sql = format!("INSERT INTO {table} ({names}) VALUES ({marks})");
+        let statement = self.prepared(&sql).map_err(|error| map(error, path))?;
         for row in rows {
-            self.bind(&mut statement, &row)?;
-            statement.raw_execute().map_err(|error| self.map(error))?;
+            let done = bind(statement, &row).and_then(|()| statement.raw_execute());
+            done.map_err(|error| map(error, path))?;
         }
         Ok(())
     }
+}
+
+fn map(error: rusqlite::Error, path: &Path) -> StoreError {
+    error::map(error, path, "use")
 }
 
 impl ToSql for Param<'_> {
@@ -131,23 +164,23 @@ impl Row for SqliteRow<'_> {
 
     /// Other programs may have written numbers or broken bytes into a text column: they are read,
     /// not refused, because one odd value must not cost the record.
-    fn opt_text(&self, column: usize) -> Result<Option<String>, StoreError> {
+    fn opt_str(&self, column: usize) -> Result<Option<Cow<'_, str>>, StoreError> {
         match self.value(column)? {
             ValueRef::Null => Ok(None),
             // Sound bytes, which nearly all are, are checked several times faster than mended ones.
             ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
                 Ok(Some(match str::from_utf8(bytes) {
-                    Ok(text) => text.to_owned(),
-                    Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+                    Ok(text) => text.into(),
+                    Err(_) => String::from_utf8_lossy(bytes),
                 }))
             }
-            ValueRef::Integer(value) => Ok(Some(value.to_string())),
-            ValueRef::Real(value) => Ok(Some(value.to_string())),
+            ValueRef::Integer(value) => Ok(Some(value.to_string().into())),
+            ValueRef::Real(value) => Ok(Some(value.to_string().into())),
         }
     }
 
     fn opt_time(&self, column: usize) -> Result<Option<Timestamp>, StoreError> {
-        match self.opt_text(column)? {
+        match self.opt_str(column)? {
             None => Ok(None),
             Some(text) => text.parse().map(Some).map_err(|error| {
                 let name = self.0.as_ref().column_name(column).unwrap_or("?");

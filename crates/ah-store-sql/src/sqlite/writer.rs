@@ -132,7 +132,7 @@ impl Writer {
             return Ok(Err(job));
         };
         let answer = self.commit(turn, |connection, path| {
-            let mut tx = SqliteTx { connection, path };
+            let mut tx = SqliteTx::new(connection, path);
             job(&mut tx)
         });
         Ok(Ok(answer))
@@ -143,7 +143,7 @@ impl Writer {
     fn commit(&self, turn: Turn<'_>, work: impl FnOnce(&Connection, &Path) -> Answer) -> Answer {
         let path = self.pool.path.as_path();
         self.pool.with(|connection| {
-            let tx = SqliteTx { connection, path };
+            let tx = SqliteTx::new(connection, path);
             tx.control("BEGIN IMMEDIATE", PURPOSE)?;
             let done = work(connection, path).and_then(|()| tx.control("COMMIT", PURPOSE));
             if done.is_err() && !connection.is_autocommit() {
@@ -322,7 +322,7 @@ fn run_batch(
     if let Some(answers) = run_together(connection, path, batch)? {
         return Ok(answers);
     }
-    let tx = SqliteTx { connection, path };
+    let tx = SqliteTx::new(connection, path);
     tx.control("ROLLBACK", PURPOSE)?;
     tx.control("BEGIN IMMEDIATE", PURPOSE)?;
     batch.iter_mut().map(|waiting| run_apart(connection, path, &mut waiting.job)).collect()
@@ -335,7 +335,7 @@ fn run_together(
     path: &Path,
     batch: &mut [Waiting],
 ) -> Result<Option<Vec<Answer>>, StoreError> {
-    let mut tx = SqliteTx { connection, path };
+    let mut tx = SqliteTx::new(connection, path);
     let mut answers = Vec::with_capacity(batch.len());
     for waiting in batch {
         let before = connection.total_changes();
@@ -351,7 +351,7 @@ fn run_together(
 /// Runs one job of a batch in a savepoint. The outer error ends the whole batch: the engine has
 /// rolled everything back itself, as it does when the disk is full.
 fn run_apart(connection: &Connection, path: &Path, job: &mut Job) -> Result<Answer, StoreError> {
-    let mut tx = SqliteTx { connection, path };
+    let mut tx = SqliteTx::new(connection, path);
     tx.control("SAVEPOINT job", PURPOSE)?;
     let answer = job(&mut tx);
     match answer {

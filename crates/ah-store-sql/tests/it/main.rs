@@ -12,3 +12,4 @@ mod sqlite;
 mod version_3;
 mod version_5;
 mod version_7;
+mod version_8;

@@ -1,12 +1,12 @@
 //! What an executor's core is told, and what it wants done.
 
 use ah_model::{
-    Ended, ExecutorId, Machine, Offer, OutboxId, RawJson, ReportItem, ReportRefusal, RequestId,
-    RunId, SessionId,
+    Ended, ExecutorId, Lease, Machine, MemberName, Offer, OutboxId, RawJson, ReportItem,
+    ReportRefusal, RequestId, RunId, SessionId,
 };
 
 use crate::executor::outbox::Draft;
-use crate::frame::{Frame, Launch, Load};
+use crate::frame::{Fence, Frame, Launch, Load, ReplyCode};
 pub use crate::point::Stream;
 
 /// How an executor behaves, and who it is.
@@ -24,7 +24,7 @@ pub struct AgentOptions {
     pub machine: Option<Machine>,
     /// What else it says of itself.
     pub details: RawJson,
-    /// How many runs it works on at a time.
+    /// How many runs it works on at a time; those that only hold it for a fleet are not counted.
     pub capacity: u32,
     /// The first pause before it dials again; doubled with every failure.
     pub retry_ms: u64,
@@ -44,6 +44,8 @@ pub struct AgentOptions {
 pub struct Restored {
     /// Its outbox.
     pub outbox: OutboxId,
+    /// The report before the first of the outbox: numbers for the access point count from it.
+    pub base: u64,
     /// What it has forgotten because an access point has it.
     pub through: u64,
     /// The newest report in it.
@@ -61,6 +63,10 @@ pub struct RestoredRun {
     pub epoch: u64,
     /// The session.
     pub session_id: SessionId,
+    /// The member of a fleet that it is for.
+    pub member: Option<MemberName>,
+    /// Whether it only holds this executor for that member.
+    pub is_hold: bool,
     /// How it is.
     pub process: Process,
     /// Where the report of its end is in the outbox, if it is there.
@@ -80,6 +86,11 @@ pub enum Process {
     /// It ended.
     Exited {
         /// How.
+        ended: Box<Ended>,
+    },
+    /// Its keeper ended it, because the lease was over.
+    Lapsed {
+        /// How it ended.
         ended: Box<Ended>,
     },
 }
@@ -122,6 +133,13 @@ pub enum Input {
         /// The ends of runs among it, and their numbers.
         ends: Vec<(RunId, u64, u64)>,
     },
+    /// Another outbox was begun with what is not reported.
+    OutboxBegun {
+        /// Which.
+        outbox: OutboxId,
+        /// The report before its first.
+        base: u64,
+    },
     /// What was read from the outbox.
     Read {
         /// The oldest that were asked for; none if there are none.
@@ -135,6 +153,13 @@ pub enum Input {
         epoch: u64,
         /// What.
         process: Process,
+    },
+    /// A fence was reached, or was not.
+    Fenced {
+        /// The request that asked for it.
+        request: RequestId,
+        /// What came of it.
+        verdict: Box<Verdict>,
     },
     /// How busy the machine is.
     Measured {
@@ -152,6 +177,24 @@ pub enum Input {
     Leave,
     /// Time has passed.
     Tick,
+}
+
+/// What comes of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// How it ended.
+    pub code: ReplyCode,
+    /// Why it did not end well.
+    pub detail: Option<String>,
+    /// What it gave.
+    pub data: RawJson,
+}
+
+impl Verdict {
+    /// It did not end well, for that reason.
+    pub(crate) fn not(code: ReplyCode, detail: impl Into<String>) -> Self {
+        Self { code, detail: Some(detail.into()), data: RawJson::null() }
+    }
 }
 
 /// What a program is to be told.
@@ -195,7 +238,19 @@ pub enum Output {
         word: &'static str,
     },
     /// Start the program of a run.
-    Spawn(Box<Launch>),
+    Spawn {
+        /// The run.
+        launch: Box<Launch>,
+        /// Until when it is surely its own: without a word its keeper ends the program then.
+        until_ms: u64,
+    },
+    /// Tell the keepers of these runs that they are surely its own until then.
+    Prolong {
+        /// The runs.
+        leases: Vec<Lease>,
+        /// Until when; what a keeper was told before counts if it is later.
+        until_ms: u64,
+    },
     /// Tell the program of a run.
     Signal {
         /// The run.
@@ -205,12 +260,24 @@ pub enum Output {
         /// What.
         signal: Signal,
     },
+    /// Reach a fence: [`Input::Fenced`] says what came of it.
+    Fence(Box<Fence>),
+    /// A fence is not to be reached any more.
+    Unfence {
+        /// The request that asked for it.
+        request: RequestId,
+    },
     /// Write into the outbox.
     Keep(Draft),
     /// Read from the outbox, oldest first.
     Read {
         /// What follows this number.
         after: u64,
+    },
+    /// Begin another outbox with what is not reported.
+    BeginOutbox {
+        /// Which.
+        outbox: OutboxId,
     },
     /// The outbox may forget.
     Forget {
@@ -270,6 +337,14 @@ pub enum Said {
     OutboxTrouble {
         /// Why not.
         detail: String,
+    },
+    /// The access point has more of the outbox than it ever held here: an older state of it was
+    /// restored. Another is begun with what is not reported.
+    OutboxRolledBack {
+        /// What the access point has.
+        kept: u64,
+        /// The newest report here.
+        last: u64,
     },
     /// A run is no longer its own.
     Lost {

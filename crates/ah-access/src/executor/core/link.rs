@@ -1,9 +1,11 @@
 //! The connection: dialled, greeted, kept alive, dialled again.
 
+use ah_model::OutboxId;
+
 use super::Agent;
 use super::input::{Output, Said, Stream};
 use crate::frame::{
-    Ack, ConnectionConfig, Frame, Goodbye, GoodbyeReason, Held, Hello, Outbox, Refused, VERSION,
+    Ack, ConnectionConfig, Frame, Goodbye, GoodbyeReason, Held, Hello, Refused, VERSION,
 };
 use crate::moment::Moment;
 
@@ -61,7 +63,7 @@ impl Up {
 impl Agent {
     pub(super) fn dial_if_due(&mut self, now: Moment) {
         match &self.line {
-            Line::Down { dial_at_ms } if now.is_past(*dial_at_ms) && !self.leaving => {
+            Line::Down { dial_at_ms } if now.is_past(*dial_at_ms) && self.may_dial() => {
                 self.dials += 1;
                 self.line = Line::Dialling { dial: self.dials };
                 self.out.push(Output::Dial { dial: self.dials });
@@ -74,7 +76,11 @@ impl Agent {
         }
     }
 
-    fn hang_up(&mut self, now: Moment, dial: u64, word: &'static str) {
+    fn may_dial(&self) -> bool {
+        !self.leaving && !self.reports.is_renewing()
+    }
+
+    pub(super) fn hang_up(&mut self, now: Moment, dial: u64, word: &'static str) {
         self.out.push(Output::Close { dial, word });
         self.closed(now, dial, None);
     }
@@ -95,7 +101,7 @@ impl Agent {
             machine: self.options.machine.clone(),
             details: self.options.details.clone(),
             capacity: self.options.capacity,
-            outbox: Outbox { id: self.reports.outbox.clone(), last_seq: self.reports.last_seq },
+            outbox: self.reports.announced(),
             held,
         };
         self.send(dial, Stream::Control, hello);
@@ -113,6 +119,7 @@ impl Agent {
         let dial_at_ms = now.ms + pause.max(retry_after_ms.unwrap_or(0));
         self.line = Line::Down { dial_at_ms };
         self.reports.unsent();
+        self.take_back(dial, None);
     }
 
     pub(super) fn frame(&mut self, now: Moment, dial: u64, stream: Stream, frame: Frame) {
@@ -138,6 +145,9 @@ impl Agent {
     }
 
     fn taken(&mut self, now: Moment, dial: u64, ack: Ack) {
+        if self.reports.is_rolled_back(ack.reported_seq) {
+            return self.begin_outbox(now, dial, ack.reported_seq);
+        }
         self.failures = 0;
         let ahead_ms = ack.now.unix_ms().saturating_sub(now.wall.unix_ms());
         let server = ack.server_id;
@@ -172,6 +182,13 @@ impl Agent {
         self.closed(now, dial, retry_after_ms);
     }
 
+    /// Another outbox is there: the connection is made again for it.
+    pub(super) fn outbox_begun(&mut self, now: Moment, outbox: OutboxId, base: u64) {
+        self.reports.begin(outbox, base);
+        self.failures = 0;
+        self.line = Line::Down { dial_at_ms: now.ms };
+    }
+
     /// The connection is made again with a new identity.
     pub(super) fn rotate(&mut self, now: Moment) {
         let Some(dial) = self.line.dial() else { return };
@@ -187,6 +204,7 @@ impl Agent {
     pub(super) fn leave(&mut self) {
         self.leaving = true;
         let Some(dial) = self.line.dial() else { return };
+        self.take_back(dial, None);
         let goodbye =
             Goodbye { reason: GoodbyeReason::Shutdown, detail: None, retry_after_ms: None };
         self.send(dial, Stream::Control, goodbye);

@@ -1,10 +1,13 @@
 //! The runs an executor holds: launched, surely its own, at work, ended, reported.
 
-use ah_model::{Ended, ExecutorId, Exit, Happened, RawJson, RunId, RunOutcome, SessionId};
+use ah_model::{
+    Ended, ExecutorId, Exit, Happened, Lease, MemberName, RawJson, RunId, RunOutcome, SessionId,
+};
 use serde_json::json;
 
 use super::Agent;
-use super::input::{Output, Process, RestoredRun, Said, Signal};
+use super::input::{Output, Process, RestoredRun, Said, Signal, Verdict};
+use crate::executor::host::name_member;
 use crate::executor::outbox::Draft;
 use crate::frame::{self, HeldState, Launch, ReplyCode};
 use crate::moment::Moment;
@@ -29,6 +32,9 @@ pub struct RunStanding {
 pub(super) struct Held {
     pub(super) epoch: u64,
     session_id: SessionId,
+    member: Option<MemberName>,
+    /// It only holds this executor for its member.
+    pub(super) is_hold: bool,
     stage: Stage,
     /// Until when it is surely its own; not known before a heartbeat that named it was answered.
     lease_until_ms: Option<u64>,
@@ -71,6 +77,8 @@ impl Held {
         Self {
             epoch,
             session_id,
+            member: None,
+            is_hold: false,
             stage,
             lease_until_ms: None,
             is_sure: true,
@@ -80,6 +88,11 @@ impl Held {
             is_paused: false,
             is_lost: false,
         }
+    }
+
+    /// Whether it is at work, and nobody wants it to end.
+    pub(super) fn is_at_work(&self) -> bool {
+        matches!(self.stage, Stage::Running) && self.ending.is_none() && !self.is_lost
     }
 
     pub(super) fn is_lost(&self) -> bool {
@@ -116,9 +129,10 @@ impl Agent {
     }
 
     pub(super) fn restore(&mut self, now: Moment, run: RestoredRun) {
-        let RestoredRun { run_id, epoch, session_id, process, end_seq } = run;
+        let RestoredRun { run_id, epoch, session_id, member, is_hold, process, end_seq } = run;
         let mut held = Held::new(epoch, session_id, Stage::Running);
         held.end_seq = end_seq;
+        (held.member, held.is_hold) = (member, is_hold);
         // Nobody knows how long it was away: it goes on for a while, in the hope of being sure again.
         held.lease_until_ms = Some(now.ms + self.options.unsure_ms);
         held.is_sure = false;
@@ -135,28 +149,38 @@ impl Agent {
     /// Takes a run; its program starts when a heartbeat that names it was answered.
     pub(super) fn hold(&mut self, now: Moment, launch: Launch) {
         let (epoch, session_id) = (launch.epoch, launch.session_id.clone());
-        let run_id = launch.run_id.clone();
-        let held = Held::new(epoch, session_id, Stage::Waiting(Box::new(launch)));
+        let (run_id, member, is_hold) =
+            (launch.run_id.clone(), launch.member.clone(), launch.is_hold());
+        let mut held = Held::new(epoch, session_id, Stage::Waiting(Box::new(launch)));
+        (held.member, held.is_hold) = (member, is_hold);
         self.runs.insert(run_id, held);
         self.beat_soon(now);
     }
 
     /// What was named in heartbeat `beat` or before is surely its own until then.
     pub(super) fn keep(&mut self, now: Moment, beat: u64, until_ms: u64) {
-        let mut spawned = Vec::new();
-        for run in self.runs.values_mut() {
+        let (mut spawned, mut leases) = (Vec::new(), Vec::new());
+        for (run_id, run) in &mut self.runs {
             if run.named_in.is_none_or(|first| first > beat) {
                 continue;
             }
             let before = run.lease_until_ms.filter(|_| run.is_sure);
             run.lease_until_ms = before.max(Some(until_ms));
             run.is_sure = true;
-            if matches!(run.stage, Stage::Waiting(_)) && !run.is_lost && until_ms > now.ms {
+            if run.is_lost {
+                continue;
+            }
+            if matches!(run.stage, Stage::Waiting(_)) && until_ms > now.ms {
                 let waiting = std::mem::replace(&mut run.stage, Stage::Starting);
                 if let Stage::Waiting(launch) = waiting {
-                    spawned.push(Output::Spawn(launch));
+                    spawned.push(Output::Spawn { launch, until_ms });
                 }
+            } else if matches!(run.stage, Stage::Starting | Stage::Running) {
+                leases.push(Lease { run_id: run_id.clone(), epoch: run.epoch });
             }
+        }
+        if !leases.is_empty() {
+            self.out.push(Output::Prolong { leases, until_ms });
         }
         self.out.append(&mut spawned);
     }
@@ -169,6 +193,8 @@ impl Agent {
             // Once is enough: its end is reported when it comes, and refused if another has it.
             run.lease_until_ms = None;
             run.ending.get_or_insert(Ending::Fenced);
+            // A place in a fleet is not over with that: it is lost, and queued again by the store.
+            run.is_lost = run.is_hold;
             let (run_id, epoch) = (run_id.clone(), run.epoch);
             self.out.push(Output::Say(Said::Fenced { run_id: run_id.clone() }));
             self.out.push(Output::Signal { run_id, epoch, signal: Signal::Kill });
@@ -206,9 +232,10 @@ impl Agent {
         run_id: &RunId,
         epoch: u64,
         signal: Signal,
-    ) -> (ReplyCode, Option<String>) {
+    ) -> Verdict {
         let verdict = self.check_held(run_id, epoch);
-        let Some(run) = self.runs.get_mut(run_id).filter(|_| verdict.0 == ReplyCode::Done) else {
+        let Some(run) = self.runs.get_mut(run_id).filter(|_| verdict.code == ReplyCode::Done)
+        else {
             return verdict;
         };
         match (&run.stage, &signal) {
@@ -220,7 +247,7 @@ impl Agent {
                 return verdict;
             }
             (Stage::Waiting(_), _) => {
-                return (ReplyCode::Rejected, Some("its program has not started".to_owned()));
+                return Verdict::not(ReplyCode::Rejected, "its program has not started");
             }
             (_, Signal::Stop { .. } | Signal::Kill) => run.ending = Some(Ending::Asked),
             (_, Signal::Pause) => run.is_paused = true,
@@ -248,6 +275,15 @@ impl Agent {
                 run.stage = Stage::Ended;
                 Happened::Ended(ended(*how, run.ending))
             }
+            Process::Lapsed { ended: how } => {
+                run.stage = Stage::Ended;
+                // Nothing failed that only waited: somebody may hold it again.
+                run.is_lost |= run.is_hold;
+                if run.ending.is_none() {
+                    self.out.push(Output::Say(Said::Fenced { run_id: run_id.clone() }));
+                }
+                Happened::Ended(ended(*how, run.ending))
+            }
         };
         if run.is_lost {
             if matches!(what, Happened::Ended(_)) {
@@ -257,7 +293,7 @@ impl Agent {
         }
         let session_id = run.session_id.clone();
         // What a session shows of its host lies between the beginning and the end of its run.
-        let told = host_event(&self.options.executor_id, run_id, epoch, &what);
+        let told = host_event(&self.options.executor_id, run_id, run, &what);
         let mut drafts = vec![what, told];
         if matches!(drafts.first(), Some(Happened::Ended(_))) {
             drafts.reverse();
@@ -297,8 +333,9 @@ impl Agent {
 }
 
 /// What the session shows of its host.
-fn host_event(executor: &ExecutorId, run_id: &RunId, epoch: u64, what: &Happened) -> Happened {
-    let (kind, data) = match what {
+fn host_event(executor: &ExecutorId, run_id: &RunId, run: &Held, what: &Happened) -> Happened {
+    let epoch = run.epoch;
+    let (kind, mut data) = match what {
         Happened::Ended(Ended { outcome, error, exit, .. }) => {
             let exit = json!({ "code": exit.code, "signal": exit.signal, "reason": exit.reason });
             let data = json!({
@@ -311,6 +348,7 @@ fn host_event(executor: &ExecutorId, run_id: &RunId, epoch: u64, what: &Happened
             ("hostStarted", json!({ "executorId": executor, "runId": run_id, "epoch": epoch }))
         }
     };
+    name_member(&mut data, run.member.as_ref());
     let data = RawJson::of(&data).unwrap_or_else(|_| RawJson::null());
     Happened::Event { kind: kind.to_owned(), data }
 }

@@ -8,6 +8,12 @@ use std::time::Duration;
 use ah_process::Group;
 
 use crate::executor::folder::{Asked, Folder};
+use crate::moment::since_boot_ms;
+
+/// How often the time is looked at: a sleep does not count the time that the machine sleeps.
+const LOOK: Duration = Duration::from_secs(5);
+/// Longest time that a program has to end well when its lease is over.
+const GRACE_MS_MAX: u64 = 2_000;
 
 /// What a keeper can be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +26,8 @@ pub(in crate::executor) enum Word {
     Pause,
     /// Let it go on.
     Resume,
+    /// It may run until then, in milliseconds since the machine began.
+    Until(u64),
 }
 
 impl Word {
@@ -29,12 +37,14 @@ impl Word {
             Self::Kill => "kill".to_owned(),
             Self::Pause => "pause".to_owned(),
             Self::Resume => "resume".to_owned(),
+            Self::Until(at_ms) => format!("until {at_ms}"),
         }
     }
 
     fn read(line: &str) -> Option<Self> {
         match line.split_once(' ') {
             Some(("stop", grace_ms)) => grace_ms.parse().ok().map(Self::Stop),
+            Some(("until", at_ms)) => at_ms.parse().ok().map(Self::Until),
             Some(_) => None,
             None => {
                 [Self::Kill, Self::Pause, Self::Resume].into_iter().find(|it| it.line() == line)
@@ -53,14 +63,38 @@ struct State {
     /// Absent when the program has ended: its number may be another's then.
     group: Option<Group>,
     asked: Option<Asked>,
+    /// When it is ended unless somebody says more; never, if nobody has said anything.
+    until: Option<Until>,
+}
+
+/// How long a program may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Until {
+    at_ms: u64,
+    /// How long it may then take to end. The executor leaves a tenth of a lease out: half of that.
+    grace_ms: u64,
+}
+
+impl Until {
+    fn new(at_ms: u64) -> Self {
+        let left_ms = at_ms.saturating_sub(since_boot_ms());
+        Self { at_ms, grace_ms: (left_ms / 20).min(GRACE_MS_MAX) }
+    }
 }
 
 impl Control {
     /// Listens to `words` for the program at the head of `group`.
-    pub(super) fn begin(folder: Folder, group: Group, words: File) -> io::Result<Self> {
-        let state = State { folder, group: Some(group), asked: None };
+    pub(super) fn begin(
+        folder: Folder,
+        group: Group,
+        words: File,
+        until_ms: Option<u64>,
+    ) -> io::Result<Self> {
+        let until = until_ms.map(Until::new);
+        let state = State { folder, group: Some(group), asked: None, until };
         let control = Self(Arc::new(Mutex::new(state)));
-        let listener = control.clone();
+        let (listener, watch) = (control.clone(), control.clone());
+        thread(move || watch.end_when_due())?;
         thread(move || {
             let lines = BufReader::new(words).lines().map_while(Result::ok);
             // A word that is none was not written by us.
@@ -75,20 +109,7 @@ impl Control {
         match word {
             Word::Stop(grace_ms) => {
                 state.asked.get_or_insert(Asked::Stop);
-                group.ask();
-                // One that is held still would hear nothing.
-                group.go_on();
-                let later = self.clone();
-                let grace = Duration::from_millis(grace_ms);
-                let timed = thread(move || {
-                    std::thread::sleep(grace);
-                    later.kill();
-                });
-                if timed.is_err() {
-                    group.kill();
-                }
-                // How it stands is only shown.
-                let _ = state.folder.note_resumed().and_then(|()| state.folder.note_stopping());
+                self.end(&state, group, grace_ms);
             }
             Word::Kill => {
                 state.asked = Some(Asked::Kill);
@@ -104,6 +125,45 @@ impl Control {
                 group.go_on();
                 let _ = state.folder.note_resumed();
             }
+            // Words may come in another order than they were said: the latest time counts.
+            Word::Until(at_ms) => state.until = state.until.max(Some(Until::new(at_ms))),
+        }
+    }
+
+    /// Asks the program to end, and kills it after that long.
+    fn end(&self, state: &State, group: Group, grace_ms: u64) {
+        group.ask();
+        // One that is held still would hear nothing.
+        group.go_on();
+        let later = self.clone();
+        let grace = Duration::from_millis(grace_ms);
+        let timed = thread(move || {
+            std::thread::sleep(grace);
+            later.kill();
+        });
+        if timed.is_err() {
+            group.kill();
+        }
+        // How it stands is only shown.
+        let _ = state.folder.note_resumed().and_then(|()| state.folder.note_stopping());
+    }
+
+    /// Ends the program when nobody has said for too long that its run is still the executor's.
+    fn end_when_due(&self) {
+        loop {
+            let mut state = self.state();
+            let Some(group) = state.group else { return };
+            let left_ms = match state.until {
+                Some(Until { at_ms, grace_ms }) if at_ms <= since_boot_ms() => {
+                    state.asked.get_or_insert(Asked::Lease);
+                    return self.end(&state, group, grace_ms);
+                }
+                Some(Until { at_ms, .. }) => at_ms - since_boot_ms().min(at_ms),
+                None => u64::MAX,
+            };
+            drop(state);
+            // A machine that slept in between is noticed at the next look.
+            std::thread::sleep(Duration::from_millis(left_ms).min(LOOK));
         }
     }
 

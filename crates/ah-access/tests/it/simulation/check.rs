@@ -16,7 +16,10 @@ impl World {
         let seed = self.seed;
         let mut holders: BTreeMap<RunId, (usize, u64)> = BTreeMap::new();
         for (number, machine) in self.machines.iter().enumerate() {
-            let Some(agent) = &machine.agent else { continue };
+            let Some(agent) = &machine.agent else {
+                self.check_keepers(number, &mut holders);
+                continue;
+            };
             let now_ms = self.now_at(number).ms;
             for run in agent.runs() {
                 let Some(until_ms) = run.surely_until_ms else { continue };
@@ -39,6 +42,28 @@ impl World {
                     self.state()
                 );
             }
+        }
+    }
+
+    /// A program whose executor is away works only as long as nobody else can be sure of its run.
+    fn check_keepers(&self, number: usize, holders: &mut BTreeMap<RunId, (usize, u64)>) {
+        let machine = &self.machines[number];
+        for (run_id, record) in &machine.records {
+            if !machine.is_at_work(run_id, record.epoch) {
+                continue;
+            }
+            let (seed, now_ms) = (self.seed, self.now_ms);
+            assert!(
+                record.until_ms >= now_ms,
+                "seed {seed}, {now_ms} ms: {run_id} works on without an executor\n{}",
+                self.state()
+            );
+            let before = holders.insert(run_id.clone(), (number, record.epoch));
+            assert!(
+                before.is_none(),
+                "seed {seed}, {now_ms} ms: {run_id} works on {number}, {before:?} has it\n{}",
+                self.state()
+            );
         }
     }
 

@@ -10,8 +10,8 @@ use ah_access::frame::Launch;
 use ah_access::point::ConnectionId;
 use ah_conformance::Random;
 use ah_model::{
-    Ended, ExecutorId, Exit, Happened, Offer, OutboxId, RawJson, ReportItem, ReportRefusalReason,
-    RunId, RunOutcome, SessionId,
+    Ended, ExecutorId, Exit, Happened, Lease, Offer, OutboxId, RawJson, ReportItem,
+    ReportRefusalReason, RunId, RunOutcome, SessionId,
 };
 
 use super::world::{Happening, Side, Step, World};
@@ -44,6 +44,8 @@ pub(super) struct Record {
     session_id: SessionId,
     process: Option<Process>,
     pub(super) events: u64,
+    /// When its keeper ends the program, in the time of the world.
+    pub(super) until_ms: u64,
 }
 
 impl Machine {
@@ -95,11 +97,14 @@ impl Machine {
             run_id: id.clone(),
             epoch: record.epoch,
             session_id: record.session_id.clone(),
+            member: None,
+            is_hold: false,
             process: record.process.clone().unwrap_or(Process::Started),
             end_seq: end_seq(id, record.epoch),
         };
         Restored {
             outbox: self.outbox.clone(),
+            base: 0,
             through: self.forgotten,
             last_seq: self.items.len() as u64,
             runs: self.records.iter().map(run).collect(),
@@ -202,15 +207,28 @@ impl World {
                     self.hang_up(id, Side::Executor);
                 }
             }
-            Output::Spawn(launch) => self.spawn(machine, &launch),
+            Output::Spawn { launch, until_ms } => {
+                self.spawn(machine, &launch);
+                self.prolong(machine, &launch.run_id, launch.epoch, until_ms);
+            }
+            Output::Prolong { leases, until_ms } => {
+                for Lease { run_id, epoch } in leases {
+                    self.prolong(machine, &run_id, epoch, until_ms);
+                }
+            }
             Output::Signal { run_id, epoch, signal } => {
                 self.signal(machine, run_id, epoch, signal);
             }
+            // No run of it holds a member of a fleet.
+            Output::Fence(_) | Output::Unfence { .. } => {}
             Output::Keep(report) => self.within(20, Happening::Kept { machine, boot, report }),
             Output::Read { after } => {
                 let items = self.machines[machine].items.iter().filter(|item| item.seq > after);
                 let items = items.take(3).cloned().collect();
                 self.within(5, Happening::Agent { machine, boot, input: Input::Read { items } });
+            }
+            Output::BeginOutbox { .. } => {
+                panic!("seed {}: nothing was rolled back\n{}", self.seed, self.state());
             }
             Output::Forget { through, refused } => {
                 let one = &mut self.machines[machine];
@@ -243,7 +261,7 @@ impl World {
         let (run_id, epoch) = (launch.run_id.clone(), launch.epoch);
         self.note(|| format!("machine {machine} starts {run_id} epoch {epoch}"));
         let session_id = launch.session_id.clone();
-        let record = Record { epoch, session_id, process: None, events: 0 };
+        let record = Record { epoch, session_id, process: None, events: 0, until_ms: 0 };
         self.machines[machine].records.insert(run_id.clone(), record);
         let power = self.machines[machine].power;
         let step =
@@ -255,6 +273,21 @@ impl World {
         }
         let code = i64::from(self.random.one_in(4));
         self.after(long, step(Step::Exit { code }));
+    }
+
+    /// A keeper hears how long the run is surely the executor's.
+    fn prolong(&mut self, machine: usize, run_id: &RunId, epoch: u64, until_ms: u64) {
+        let left_ms = until_ms.saturating_sub(self.now_at(machine).ms);
+        let one = &mut self.machines[machine];
+        let left_ms = left_ms * 1_000 / one.permille;
+        let power = one.power;
+        let Some(record) = one.records.get_mut(run_id).filter(|record| record.epoch == epoch)
+        else {
+            return;
+        };
+        record.until_ms = record.until_ms.max(self.now_ms + left_ms);
+        let (run_id, step) = (run_id.clone(), Step::Due);
+        self.after(left_ms, Happening::Program { machine, power, run_id, epoch, step });
     }
 
     fn signal(&mut self, machine: usize, run_id: RunId, epoch: u64, signal: Signal) {
@@ -275,7 +308,7 @@ impl World {
         epoch: u64,
         step: Step,
     ) {
-        let wall = self.wall(0);
+        let (wall, now_ms) = (self.wall(0), self.now_ms);
         let one = &mut self.machines[machine];
         if one.power != power {
             return;
@@ -290,6 +323,11 @@ impl World {
             Step::Exit { code: 0 } => exited(RunOutcome::Completed, ""),
             Step::Exit { code } => exited(RunOutcome::Failed, &format!("exit code {code}")),
             Step::Killed => exited(RunOutcome::Failed, "signal 9"),
+            Step::Due if record.until_ms > now_ms => return,
+            Step::Due => {
+                self.tally.away += u64::from(one.agent.is_none());
+                exited(RunOutcome::Failed, "its executor was away")
+            }
             Step::Event => {
                 record.events += 1;
                 let number = record.events;

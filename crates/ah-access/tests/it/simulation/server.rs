@@ -135,8 +135,8 @@ fn busy(work: Work) -> Done {
             Done::Renewed { connection, asked_ms, leases, result: Err(error()) }
         }
         Work::Take { connection, .. } => Done::Took { connection, result: Err(error()) },
-        Work::Claim { connection, asked_ms, .. } => {
-            Done::Claimed { connection, asked_ms, result: Err(error()) }
+        Work::Claim { connection, asked_ms, claim } => {
+            Done::Claimed { connection, run_id: claim.run_id, asked_ms, result: Err(error()) }
         }
         Work::Look => Done::Looked { result: Err(error()) },
         Work::Audit { connection, .. } => Done::Audited { connection, result: Err(error()) },

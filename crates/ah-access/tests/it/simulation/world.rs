@@ -108,8 +108,12 @@ pub(super) enum Happening {
 pub(super) enum Step {
     Started,
     Event,
-    Exit { code: i64 },
+    Exit {
+        code: i64,
+    },
     Killed,
+    /// Its keeper looks whether the lease is over.
+    Due,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,6 +144,7 @@ pub(super) struct World {
 pub(super) struct Tally {
     pub(super) fenced: u64,
     pub(super) lost: u64,
+    pub(super) away: u64,
     pub(super) refused: u64,
     pub(super) unsure: u64,
     pub(super) again: u64,
@@ -150,6 +155,7 @@ impl std::ops::AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
         self.fenced += other.fenced;
         self.lost += other.lost;
+        self.away += other.away;
         self.refused += other.refused;
         self.unsure += other.unsure;
         self.again += other.again;

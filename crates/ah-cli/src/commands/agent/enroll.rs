@@ -202,6 +202,10 @@ fn sentence(said: &Said) -> String {
         Said::Unreachable { detail } => format!("no access point: {detail}"),
         Said::Trouble { run_id, detail } => format!("{run_id}: {detail}"),
         Said::OutboxTrouble { detail } => format!("outbox: {detail}"),
+        Said::OutboxRolledBack { kept, last } => format!(
+            "the outbox is older than what was sent of it: the access point has {kept} reports, here \
+             were {last}; another outbox is begun with what was not reported"
+        ),
         Said::Lost { run_id } => format!("{run_id} is no longer ours; its program is ended"),
         Said::Fenced { run_id } => {
             format!("the lease of {run_id} could not be prolonged in time; its program is ended")

@@ -1,5 +1,4 @@
-use ah_model::{Executor, ExecutorChange, ExecutorRule, ExecutorVerb};
-use ah_store::block_on;
+use ah_model::{ExecutorChange, ExecutorRule, ExecutorVerb, Invalid};
 
 use super::change::change;
 use super::shown_rules;
@@ -22,26 +21,23 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    let rules = match &args.user {
-        Some(user) => {
-            let verbs = args.verbs.iter().map(|verb| verb.parse()).collect::<Result<_, _>>()?;
-            let executor = block_on(app.store()?.executor(args.id.parse()?))?;
-            with_rule(executor, user, verbs)
-        }
-        None => Vec::new(),
-    };
-    let wanted = ExecutorChange { rules: Some(rules), ..ExecutorChange::default() };
-    change(app, &args.id, wanted, |executor| {
+    change(app, &args.id, args.change()?, |executor| {
         format!("executor {}: {}", executor.id, shown_rules(executor))
     })
 }
 
-/// The rules of an executor, with this one for `user` and no other.
-fn with_rule(executor: Executor, user: &str, verbs: Vec<ExecutorVerb>) -> Vec<ExecutorRule> {
-    let mut rules = executor.authorization;
-    rules.retain(|rule| rule.user != user);
-    if !verbs.is_empty() {
-        rules.push(ExecutorRule { user: user.to_owned(), verbs });
+impl Args {
+    /// Only the rule of one user is named, so that two who change rules at once lose nothing.
+    fn change(&self) -> Result<ExecutorChange, Invalid> {
+        let nothing = ExecutorChange::default();
+        let Some(user) = self.user.clone() else {
+            return Ok(ExecutorChange { rules: Some(Vec::new()), ..nothing });
+        };
+        let verbs: Vec<ExecutorVerb> =
+            self.verbs.iter().map(|verb| verb.parse()).collect::<Result<_, _>>()?;
+        Ok(match verbs.is_empty() {
+            true => ExecutorChange { unset_rules: vec![user], ..nothing },
+            false => ExecutorChange { set_rules: vec![ExecutorRule { user, verbs }], ..nothing },
+        })
     }
-    rules
 }

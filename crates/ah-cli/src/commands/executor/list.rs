@@ -1,6 +1,7 @@
-use ah_model::{Executor, ExecutorFilter, Labels, Timestamp};
+use ah_model::{ExecutorFilter, Labels, Page, Timestamp};
 use ah_store::block_on;
 
+use super::presence::{Present, Seen};
 use super::{shown_tags, state};
 use crate::app::App;
 use crate::commands::paging::{Look, Paging};
@@ -23,10 +24,22 @@ pub(crate) struct Args {
     paging: Paging,
 }
 
-const HEADER: &[&str] = &["ID", "NAME", "STATE", "SEEN", "HOST", "PROFILE", "TAGS"];
+const HEADER: &[&str] = &[
+    "ID",
+    "NAME",
+    "STATE",
+    "SEEN",
+    "CONNECTED",
+    "LATENCY",
+    "RUNS",
+    "LOAD",
+    "HOST",
+    "PROFILE",
+    "TAGS",
+];
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    let store = app.store()?;
+    let (store, present) = Present::look(app)?;
     let now = app.now();
     let filter = ExecutorFilter {
         statuses: args.status.iter().map(|word| word.parse()).collect::<Result<_, _>>()?,
@@ -37,17 +50,27 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
         true => "no executors have registered",
         false => "no executor is like that; `ah executor list` shows all",
     };
-    let look = Look { header: HEADER, empty, row: &|executor| row(executor, now) };
-    args.paging.print(app, &look, |page| Ok(block_on(store.list_executors(filter.clone(), page))?))
+    let look = Look { header: HEADER, empty, row: &|seen| row(seen, now) };
+    args.paging.print(app, &look, |page| {
+        let page = block_on(store.list_executors(filter.clone(), page))?;
+        let items = page.items.into_iter().map(|executor| present.of(executor)).collect();
+        Ok(Page { items, next_cursor: page.next_cursor })
+    })
 }
 
-fn row(executor: &Executor, now: Timestamp) -> Vec<String> {
+fn row(seen: &Seen, now: Timestamp) -> Vec<String> {
+    let executor = &seen.executor;
     let text = |text: &Option<String>| printable(text.as_deref().unwrap_or(""));
+    let [connected, latency, runs, load] = seen.columns();
     vec![
         executor.id.to_string(),
         text(&executor.friendly_name),
         state(executor, now).to_owned(),
         ago(executor.seen_at, now),
+        connected,
+        latency,
+        runs,
+        load,
         text(&executor.offer.hostname),
         text(&executor.offer.executor_profile),
         shown_tags(executor),

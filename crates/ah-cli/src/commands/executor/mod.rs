@@ -8,6 +8,7 @@ mod enable;
 mod history;
 mod label;
 mod list;
+mod presence;
 mod remove;
 mod rename;
 mod revoke;

@@ -1,6 +1,7 @@
 use ah_model::{Executor, Machine, Timestamp};
 use ah_store::block_on;
 
+use super::presence::{Present, Seen};
 use super::{shown_labels, shown_rules, shown_tags, state};
 use crate::app::App;
 use crate::error::CommandError;
@@ -13,10 +14,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    let executor = block_on(app.store()?.executor(args.id.parse()?))?;
+    let (store, present) = Present::look(app)?;
+    let seen = present.of(block_on(store.executor(args.id.parse()?))?);
     let now = app.now();
-    app.output.result(&executor, |executor| {
+    app.output.result(&seen, |seen @ Seen { executor, .. }| {
         let mut all = said(executor, now);
+        all.extend(seen.lines());
         all.extend(executor.machine.iter().flat_map(of_machine));
         let head = fields(&all);
         match executor.details.as_str() {

@@ -1,13 +1,13 @@
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ah_model::{Offer, Run, RunClaim};
+use ah_model::{Offer, RunClaim};
 use ah_store::{Store, block_on};
 
-use super::create::DemandArgs;
+use super::demands::DemandArgs;
 use super::view;
 use crate::app::App;
+use crate::commands::waiting;
 use crate::environment::hostname;
 use crate::error::{CommandError, Exit};
 use crate::when;
@@ -50,7 +50,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     claim.check()?;
     let wait = Duration::from_millis(when::span(&args.wait)?);
     let store: Arc<dyn Store> = Arc::from(app.store()?);
-    match take(&store, &claim, wait)? {
+    let take = || Ok(block_on(store.claim_run(claim.clone()))?);
+    match waiting::until_changed(&store, wait, take)? {
         Some(run) => app.output.result(&run, view::run),
         None => Err(CommandError::new(
             Exit::NotFound,
@@ -59,45 +60,4 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
         .hint("`ah run list --status pending` shows what waits, and `ah run show ID` its demands")
         .hint("`--wait 30s` waits for one")),
     }
-}
-
-/// Claims at once, and again whenever something happened, until the time is over.
-fn take(
-    store: &Arc<dyn Store>,
-    claim: &RunClaim,
-    wait: Duration,
-) -> Result<Option<Run>, CommandError> {
-    let end = Instant::now() + wait;
-    // Watched before the first look, so that nothing comes between.
-    let changes = if wait.is_zero() { None } else { Some(changes(store)?) };
-    loop {
-        if let Some(run) = block_on(store.claim_run(claim.clone()))? {
-            return Ok(Some(run));
-        }
-        let left = end.saturating_duration_since(Instant::now());
-        let Some(changes) = changes.as_ref().filter(|_| !left.is_zero()) else {
-            return Ok(None);
-        };
-        match changes.recv_timeout(left) {
-            Ok(()) => while changes.try_recv().is_ok() {},
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                let message = "the store can no longer be followed";
-                return Err(CommandError::new(Exit::Failed, message));
-            }
-        }
-    }
-}
-
-/// A signal for everything that happens. Its thread ends with the process.
-fn changes(store: &Arc<dyn Store>) -> Result<Receiver<()>, CommandError> {
-    let from = block_on(store.feed_end())?;
-    let mut watch = block_on(store.watch_feed(from))?;
-    let (tell, told) = channel();
-    let follow = move || while block_on(watch.next()).is_ok() && tell.send(()).is_ok() {};
-    std::thread::Builder::new()
-        .name("ah-watch".to_owned())
-        .spawn(follow)
-        .map_err(|error| CommandError::new(Exit::Failed, format!("cannot wait: {error}")))?;
-    Ok(told)
 }

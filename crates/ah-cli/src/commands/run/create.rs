@@ -1,9 +1,10 @@
 use std::path::PathBuf;
 
-use ah_model::{Demands, Labels, NewRun, RawJson, RunKind, limits};
+use ah_model::{Demands, NewRun, RawJson, RunKind, limits};
 use ah_store::block_on;
 use serde_json::json;
 
+use super::demands::{DemandArgs, MachineArgs};
 use crate::app::App;
 use crate::error::CommandError;
 use crate::input::{ask_text, text_or_file};
@@ -27,6 +28,9 @@ pub(crate) struct Args {
     parameters: Option<String>,
     #[command(flatten)]
     demands: DemandArgs,
+    /// This executor and no other
+    #[arg(long, value_name = "EXECUTOR")]
+    on: Option<String>,
     #[command(flatten)]
     machine: Box<MachineArgs>,
     /// Fail if nobody has taken it within this time, such as 5m
@@ -43,87 +47,14 @@ pub(crate) struct Args {
     requeue: bool,
 }
 
-/// What an executor must offer, or offers.
-#[derive(Debug, clap::Args)]
-pub(crate) struct DemandArgs {
-    /// The machine
-    #[arg(long, value_name = "HOST")]
-    pub(crate) hostname: Option<String>,
-    /// The directory the executor serves
-    #[arg(long, value_name = "DIR")]
-    pub(crate) project_dir: Option<String>,
-    /// The executor's profile
-    #[arg(long, value_name = "NAME")]
-    pub(crate) profile: Option<String>,
-    /// The executor's type
-    #[arg(long = "type", value_name = "TYPE")]
-    pub(crate) executor_type: Option<String>,
-    /// A tag; may be given several times
-    #[arg(long = "tag", value_name = "TAG")]
-    pub(crate) tags: Vec<String>,
-}
-
-/// What the machine of an executor must be or have.
-#[derive(Debug, clap::Args)]
-struct MachineArgs {
-    /// This executor and no other
-    #[arg(long, value_name = "EXECUTOR")]
-    on: Option<String>,
-    /// A label that the operator gave it; may be given several times
-    #[arg(long = "label", value_name = "KEY=VALUE")]
-    labels: Vec<String>,
-    /// An agent program it must have, such as claude
-    #[arg(long, value_name = "PROGRAM")]
-    agent: Option<String>,
-    /// Its operating system: linux, macos or windows
-    #[arg(long, value_name = "OS")]
-    os: Option<String>,
-    /// Its architecture: x86_64 or arm64
-    #[arg(long, value_name = "NAME")]
-    architecture: Option<String>,
-    /// Cores it must have at least
-    #[arg(long, value_name = "N")]
-    cpu_cores: Option<u32>,
-    /// Bytes of memory it must have at least
-    #[arg(long, value_name = "BYTES")]
-    memory_bytes: Option<u64>,
-}
-
-impl MachineArgs {
-    fn demands(&self) -> Result<Demands, CommandError> {
-        Ok(Demands {
-            executor_id: self.on.as_deref().map(str::parse).transpose()?,
-            labels: Labels::from_pairs(&self.labels)?,
-            agent: self.agent.clone(),
-            os: self.os.clone(),
-            architecture: self.architecture.clone(),
-            cpu_cores: self.cpu_cores,
-            memory_bytes: self.memory_bytes,
-            ..Demands::default()
-        })
-    }
-}
-
-impl DemandArgs {
-    fn demands(&self, machine: Demands) -> Demands {
-        Demands {
-            hostname: self.hostname.clone(),
-            project_dir: self.project_dir.clone(),
-            executor_profile: self.profile.clone(),
-            executor_type: self.executor_type.clone(),
-            tags: self.tags.clone(),
-            ..machine
-        }
-    }
-}
-
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
     let kind = if args.resume { RunKind::Resume } else { RunKind::Start };
     let parent = args.parent.as_deref().map(|id| app.session_id(&*store, id)).transpose()?;
     let timeout_ms = args.timeout.as_deref().map(when::span).transpose()?;
+    let executor_id = args.on.as_deref().map(str::parse).transpose()?;
     let new = NewRun {
-        demands: args.demands.demands(args.machine.demands()?),
+        demands: Demands { executor_id, ..args.demands.with(&args.machine)? },
         execution_mode: args.mode.parse()?,
         parent_session_id: parent,
         timeout_ms,

@@ -3,6 +3,7 @@
 
 mod claim;
 mod create;
+pub(crate) mod demands;
 mod finish;
 mod list;
 mod renew;

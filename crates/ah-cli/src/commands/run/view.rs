@@ -8,7 +8,7 @@ use crate::when::ago;
 const REASON_CHARS: usize = 60;
 
 pub(crate) const HEADER: &[&str] =
-    &["ID", "STATUS", "KIND", "SESSION", "EXECUTOR", "QUEUED", "WHY"];
+    &["ID", "STATUS", "KIND", "SESSION", "MEMBER", "EXECUTOR", "QUEUED", "WHY"];
 
 pub(crate) fn row(run: &Run, now: Timestamp) -> Vec<String> {
     let why = run.error.as_deref().unwrap_or("");
@@ -17,6 +17,7 @@ pub(crate) fn row(run: &Run, now: Timestamp) -> Vec<String> {
         run.status.to_string(),
         run.kind.as_str().to_owned(),
         run.session_id.to_string(),
+        member(run),
         run.executor_id.as_ref().map(ToString::to_string).unwrap_or_default(),
         ago(run.created_at, now),
         printable(&cut(why, REASON_CHARS)),
@@ -30,6 +31,7 @@ pub(crate) fn run(run: &Run) -> String {
         ("status", run.status.to_string()),
         ("kind", run.kind.as_str().to_owned()),
         ("session", run.session_id.to_string()),
+        ("member", member(run)),
         ("parent", run.parent_session_id.as_ref().map(ToString::to_string).unwrap_or_default()),
         ("mode", run.execution_mode.as_str().to_owned()),
         ("demands", demands(&run.demands)),
@@ -47,6 +49,11 @@ pub(crate) fn run(run: &Run) -> String {
     format!("{head}\n{}", printable_lines(run.parameters.as_str()))
 }
 
+/// Whom of the session's fleet it holds, or whose step it is.
+fn member(run: &Run) -> String {
+    run.member.as_ref().map(ToString::to_string).unwrap_or_default()
+}
+
 fn demands(demands: &Demands) -> String {
     let parts = [
         ("hostname", &demands.hostname),
@@ -57,5 +64,6 @@ fn demands(demands: &Demands) -> String {
     let given =
         parts.iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
     let tags = demands.tags.iter().map(|tag| format!("tag={tag}"));
-    printable(&given.chain(tags).collect::<Vec<_>>().join(" "))
+    let executor = demands.executor_id.iter().map(|id| format!("executor={id}"));
+    printable(&given.chain(tags).chain(executor).collect::<Vec<_>>().join(" "))
 }

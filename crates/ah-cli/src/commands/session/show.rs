@@ -1,3 +1,4 @@
+use ah_model::FleetStatus;
 use ah_store::block_on;
 
 use super::view;
@@ -13,5 +14,10 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
     let id = app.session_id(&*store, &args.id)?;
-    app.output.result(&block_on(store.session(id))?, view::session)
+    let session = block_on(store.session(id.clone()))?;
+    app.output.result(&session, |session| {
+        // Who may see the session but no fleet sees the session.
+        let fleet = block_on(store.fleet(id)).ok();
+        view::session(session, fleet.filter(|fleet| fleet.status == FleetStatus::Live).as_ref())
+    })
 }

@@ -1,6 +1,6 @@
 //! Sessions and events as people read them.
 
-use ah_model::{Event, Session, Timestamp, Usage};
+use ah_model::{Event, Fleet, MemberName, Session, Timestamp, Usage};
 
 use crate::output::{cut, fields, printable};
 use crate::when::ago;
@@ -22,7 +22,7 @@ pub(crate) fn row(session: &Session, now: Timestamp) -> Vec<String> {
     ]
 }
 
-pub(crate) fn session(session: &Session) -> String {
+pub(crate) fn session(session: &Session, fleet: Option<&Fleet>) -> String {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let fork = session.forked_from.as_ref();
     let labels: Vec<_> = session.labels.0.iter().map(|(k, v)| format!("{k}={v}")).collect();
@@ -51,12 +51,22 @@ pub(crate) fn session(session: &Session) -> String {
             "forked from",
             fork.map(|f| format!("{} at {}", f.session_id, f.at_seq)).unwrap_or_default(),
         ),
+        ("fleet", fleet.map(members).unwrap_or_default()),
         ("events", session.last_seq.to_string()),
         ("tokens", tokens(session.usage)),
         ("created", session.created_at.to_string()),
         ("last activity", session.last_activity_at.to_string()),
         ("ended", session.ended_at.map(|at| at.to_string()).unwrap_or_default()),
     ])
+}
+
+fn members(fleet: &Fleet) -> String {
+    let others = fleet.members.iter().map(|member| &member.name).filter(|n| **n != fleet.leader);
+    let others: Vec<&str> = others.map(MemberName::as_str).collect();
+    match others.is_empty() {
+        true => format!("{} alone", fleet.leader),
+        false => format!("{} leads {}", fleet.leader, others.join(", ")),
+    }
 }
 
 /// What was spent without caches, where anything was.

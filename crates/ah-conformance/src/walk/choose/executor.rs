@@ -104,12 +104,15 @@ impl Chooser<'_> {
         let statuses = [&statuses[..], &[ExecutorStatus::Disabled, last]].concat();
         let tags = |tags: &[&str]| tags.iter().map(ToString::to_string).collect::<Vec<_>>();
         let rules = self.random.one_in(4).then(|| self.executor_rules());
+        let set_rules = if self.random.one_in(3) { self.executor_rules() } else { Vec::new() };
         ExecutorChange {
             set_labels: self.executor_labels(),
             unset_labels: tags(self.random.pick(&[&[], &["zone"][..]])),
             add_tags: tags(self.random.pick(&[&[], &["a"][..], &["b", "b"]])),
             remove_tags: tags(self.random.pick(&[&[], &[], &["b"][..]])),
             rules,
+            set_rules,
+            unset_rules: tags(self.random.pick(&[&[], &[], &USERS[..1]])),
             friendly_name: self.maybe_text(),
             owner: self.random.pick(&[None, None, Some(String::new()), Some("ann".to_owned())]),
             status: self.random.one_in(2).then(|| self.random.pick(&statuses)),

@@ -31,6 +31,7 @@ pub(super) async fn perform(
             claimed.as_ref().map_or(Value::Null, run)
         }
         Op::Renew(lease, lease_ms) => run(&store.renew_run(held(lease), lease_ms).await?),
+        Op::Lose(lease) => run(&store.lose_run(held(lease)).await?),
         Op::Start(lease) => run(&store.start_run(held(lease)).await?),
         Op::Bind(lease, update) => json!(store.bind_run(held(lease), update).await?),
         Op::Append(lease, events) => json!(store.append_to_run(held(lease), events).await?),

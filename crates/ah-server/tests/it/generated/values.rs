@@ -31,6 +31,7 @@ pub(super) struct Values<'a> {
 /// A thing that is ready for a request.
 pub(super) struct Ready {
     pub(super) id: String,
+    is_fleet: bool,
     /// What the body must say.
     pub(super) fields: Map<String, Value>,
     /// How often it was tried already.
@@ -87,13 +88,16 @@ impl<'a> Values<'a> {
     /// Remembers what the thing is ready for. What it was ready for before, it no longer is. What was
     /// tried most is kept, so that something comes to its end.
     fn remember(&mut self, thing: &Value) {
-        let Some(id) = thing["id"].as_str() else { return };
-        self.ready.retain(|_, ready| ready.id != id);
+        // A fleet goes by its session, and is another thing.
+        let fleet = thing.get("ledSince").map(|_| &thing["sessionId"]);
+        let Some(id) = fleet.unwrap_or(&thing["id"]).as_str() else { return };
+        let is_fleet = fleet.is_some();
+        self.ready.retain(|_, ready| ready.id != id || ready.is_fleet != is_fleet);
         for (path, fields) in fitting(thing) {
             let fields = fields.as_object().unwrap().clone();
             let attempts = thing["attempts"].as_u64().unwrap_or_default();
             if self.ready.get(path).is_none_or(|known| known.attempts <= attempts) {
-                self.ready.insert(path, Ready { id: id.to_owned(), fields, attempts });
+                self.ready.insert(path, Ready { id: id.to_owned(), is_fleet, fields, attempts });
             }
         }
     }
@@ -325,6 +329,21 @@ fn fitting(thing: &Value) -> Vec<(&'static str, Value)> {
             let decision = json!({ "by": "operator", "verdict": "approved" });
             vec![("/api/v1/approvals/{id}/decision", decision)]
         }
+        "live" if has("ledSince") => {
+            // Whoever leads already may lead.
+            let change = json!({ "epoch": null, "what": { "lead": thing["leader"] } });
+            let fence = json!({ "sessionId": thing["sessionId"], "step": null });
+            vec![
+                ("/api/v1/sessions/{id}/fleet/changes", change),
+                ("/api/v1/sessions/{id}/fences", fence),
+                ("/api/v1/sessions/{id}/fleet/end", json!({})),
+            ]
+        }
+        "created" if has("lastSeq") => {
+            let fleet = json!({ "sessionId": thing["id"], "leader": null });
+            vec![("/api/v1/sessions/{id}/fleet", fleet)]
+        }
+        "snapshot" if has("deadlineAt") => vec![("/api/v1/fences/{id}", json!({}))],
         "approved" if is_approval => vec![("/api/v1/approvals/{id}/carried-out", json!({}))],
         _ => Vec::new(),
     }
