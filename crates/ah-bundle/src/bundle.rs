@@ -6,7 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::Problem;
-use crate::json::{Member, Members, Object, Parser, Take, Value, encode_members, encode_pieces};
+use crate::json::{Member, Members, Object, Parser, Value, encode_members};
 use crate::sha::{scope_key, source_hash};
 use crate::time::CreatedAt;
 
@@ -109,16 +109,6 @@ impl Bundle {
     /// The bytes to store: the original's layout, unknown keys after its own.
     pub fn encode(&self) -> String {
         encode_members(&self.members())
-    }
-
-    /// The same piece by piece; see [`encode_pieces`].
-    pub(crate) fn encode_pieces(&self, take: Take<'_>) {
-        encode_pieces(&self.members(), take);
-    }
-
-    /// How many bytes of text its prompts have, which are nearly all of it.
-    pub(crate) fn prompts_bytes(&self) -> usize {
-        Member::Map(self.prompts.as_ref()).texts_bytes().unwrap_or(0)
     }
 
     /// All members in the order they are written.

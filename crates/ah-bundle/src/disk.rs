@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use crate::sha::sha256_of;
 use crate::{BundleError, DryRun, Problem, UnsafeDirectory};
 
 const DIRECTORY: OFlags =
@@ -51,24 +52,13 @@ impl Temporary {
     pub(crate) fn named(name: &str, file: Option<File>) -> Self {
         Self { file, name: name.to_owned() }
     }
-
-    /// Writes more.
-    pub(crate) fn append(&self, bytes: &[u8]) -> io::Result<()> {
-        self.file.as_ref().map_or(Ok(()), |mut file| file.write_all(bytes))
-    }
-
-    /// Waits until what was written would survive a power cut. Without times, which would cost a
-    /// spare its commit.
-    pub(crate) fn sync(&self) -> io::Result<()> {
-        self.file.as_ref().map_or(Ok(()), File::sync_data)
-    }
 }
 
 impl Dir {
     /// The directory, if it is there: private, ours and no link.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>, BundleError> {
-        let Some((dir, stat)) = Self::open_with_stat(path)? else { return Ok(None) };
-        let mode = permissions(&stat);
+        let Some(dir) = Self::open_any_mode(path)? else { return Ok(None) };
+        let mode = dir.mode()?;
         if mode & OTHERS != 0 {
             let reason = UnsafeDirectory::UnsafeMode { dir: dir.path.clone(), mode };
             return Err(BundleError::UnsafeDirectory { dir: dir.path, reason });
@@ -78,10 +68,6 @@ impl Dir {
 
     /// As [`Self::open`], whoever else may use it.
     pub(crate) fn open_any_mode(path: &Path) -> Result<Option<Self>, BundleError> {
-        Ok(Self::open_with_stat(path)?.map(|(dir, _)| dir))
-    }
-
-    fn open_with_stat(path: &Path) -> Result<Option<(Self, Stat)>, BundleError> {
         // Without a slash at the end, which would follow a link.
         let path: PathBuf = path.components().collect();
         let refused = |reason| BundleError::UnsafeDirectory { dir: path.clone(), reason };
@@ -98,10 +84,9 @@ impl Dir {
             Err(error) => return Err(BundleError::file("open", path)(error.into())),
         };
         let dir = Self { file, path: path.clone() };
-        let stat = dir.stat()?;
-        match foreign_owner(&stat) {
+        match foreign_owner(&dir.stat()?) {
             Some(owner) => Err(refused(UnsafeDirectory::ForeignOwner { owner })),
-            None => Ok(Some((dir, stat))),
+            None => Ok(Some(dir)),
         }
     }
 
@@ -161,23 +146,28 @@ impl Dir {
 
     /// A file opened to be read, with its size; safe to be believed.
     pub(crate) fn open_file(&self, name: &str) -> Result<(File, u64), Problem> {
-        self.open_private(name).map(|(file, stat)| (file, bytes(&stat)))
-    }
-
-    fn open_private(&self, name: &str) -> Result<(File, Stat), Problem> {
         let opened = sys::openat(&self.file, name, FILE | OFlags::RDONLY, Mode::empty());
         let (file, stat) = looked_at(opened)?;
         let mode = permissions(&stat);
         if mode & OTHERS != 0 {
             return Err(Problem::UnsafeMode { mode: format!("{mode:04o}") });
         }
-        Ok((file, stat))
+        Ok((file, u64::try_from(stat.st_size).unwrap_or(0)))
     }
 
     /// All bytes of a file.
     pub(crate) fn read(&self, name: &str, bytes_max: u64) -> Result<Vec<u8>, Problem> {
         let (file, size) = self.open_file(name)?;
         read_all(&file, size, bytes_max)
+    }
+
+    /// The hash of all bytes of a file.
+    pub(crate) fn sha256(&self, name: &str, bytes_max: u64) -> Result<String, Problem> {
+        let (file, size) = self.open_file(name)?;
+        if size > bytes_max {
+            return Err(Problem::TooLarge { bytes: size, max: bytes_max });
+        }
+        sha256_of(file).map_err(unreadable)
     }
 
     /// Whether something of that name is there.
@@ -189,22 +179,9 @@ impl Dir {
     pub(crate) fn is_named(&self, file: &File, name: &str) -> bool {
         let named = sys::statat(&self.file, name, AtFlags::SYMLINK_NOFOLLOW);
         let opened = sys::fstat(file);
-        named.ok().zip(opened.ok()).is_some_and(|(one, other)| is_same(&one, &other))
-    }
-
-    /// The bytes of a pointer, and whether `other` is another name of it. Only with the lock: nobody
-    /// writes over it meanwhile.
-    pub(crate) fn read_locked(
-        &self,
-        _: &Lock,
-        name: &str,
-        other: &str,
-        bytes_max: u64,
-    ) -> Result<(Vec<u8>, bool), Problem> {
-        let (file, stat) = self.open_private(name)?;
-        let other = sys::statat(&self.file, other, AtFlags::SYMLINK_NOFOLLOW);
-        let is_one = other.is_ok_and(|other| is_same(&stat, &other));
-        Ok((read_all(&file, bytes(&stat), bytes_max)?, is_one))
+        let same =
+            |(one, other): (Stat, Stat)| (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino);
+        named.ok().zip(opened.ok()).is_some_and(same)
     }
 
     /// Takes away what writers that died left. Only with the lock.
@@ -252,9 +229,10 @@ impl Dir {
         })
     }
 
-    /// As [`Self::sync_files`].
+    /// As [`Self::sync_files`]. Without times, which would cost a spare its commit.
     pub(crate) fn sync_file(&self, file: &Temporary) -> Result<(), BundleError> {
-        file.sync().map_err(self.failed("sync", &file.name))
+        let Temporary { file: Some(file), name } = file else { return Ok(()) };
+        file.sync_data().map_err(self.failed("sync", name))
     }
 
     /// Gives a file its name, in place of what had it.
@@ -375,16 +353,6 @@ pub(crate) fn check_file(stat: &Stat) -> Result<(), Problem> {
         Some(owner) => Err(Problem::ForeignOwner { owner }),
         None => Ok(()),
     }
-}
-
-/// How long a file is.
-pub(crate) fn bytes(stat: &Stat) -> u64 {
-    u64::try_from(stat.st_size).unwrap_or(0)
-}
-
-/// Whether both are of one file.
-pub(crate) fn is_same(one: &Stat, other: &Stat) -> bool {
-    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
 
 fn unreadable(error: impl Into<io::Error>) -> Problem {

@@ -13,7 +13,6 @@ mod skim;
 
 use serde::{Serialize, Serializer};
 
-pub(crate) use encode::Take;
 pub use object::Object;
 pub(crate) use parse::Parser;
 pub use parse::{DEPTH_MAX, JsonError, VALUES_MAX};
@@ -59,9 +58,9 @@ impl Value {
 
     /// The text with two spaces of indent and no line end, as the original writes it.
     pub fn encode(&self) -> String {
-        let mut out = encode::Out::whole(0);
-        encode::value(self, 0, &mut out);
-        out.text()
+        let mut text = Vec::new();
+        encode::value(self, 0, &mut text);
+        encode::text(text)
     }
 
     /// The text, if it is one.
@@ -110,7 +109,7 @@ pub(crate) enum Member<'a> {
 
 impl Member<'_> {
     /// How many bytes the texts of a map have.
-    pub(crate) fn texts_bytes(&self) -> Option<usize> {
+    fn texts_bytes(&self) -> Option<usize> {
         let Self::Map(Some(map)) = self else { return None };
         Some(map.iter().filter_map(|(_, value)| value.as_str()).map(str::len).sum())
     }
@@ -128,16 +127,9 @@ impl Member<'_> {
 pub(crate) fn encode_members(members: &[(&str, Member<'_>)]) -> String {
     // Prompts are nearly all of a bundle, and to make room for them bit by bit is to copy them.
     let texts = members.iter().filter_map(|(_, member)| member.texts_bytes()).sum::<usize>();
-    let mut out = encode::Out::whole(texts + texts / 8);
-    encode::members(members, &mut out);
-    out.text()
-}
-
-/// The same piece by piece. Large texts need no memory so, which is slow when it is new.
-pub(crate) fn encode_pieces(members: &[(&str, Member<'_>)], take: Take<'_>) {
-    let mut out = encode::Out::pieces(take);
-    encode::members(members, &mut out);
-    out.end();
+    let mut text = Vec::with_capacity(texts + texts / 8);
+    encode::members(members, &mut text);
+    encode::text(text)
 }
 
 impl Serialize for Member<'_> {

@@ -10,7 +10,6 @@
 //! owners and links are what it guards.
 #![warn(missing_docs)]
 
-mod beside;
 mod bundle;
 mod diff;
 mod disk;
@@ -34,7 +33,6 @@ mod save;
 mod sha;
 mod snapshot;
 mod spare;
-mod stage;
 mod state_dir;
 mod survey;
 mod time;

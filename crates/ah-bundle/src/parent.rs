@@ -1,16 +1,11 @@
 //! The snapshot that a save is linked to.
 
-use std::fs::File;
-use std::io::Seek;
-
-use crate::Damage;
-use crate::disk::{Dir, Lock};
-use crate::peek::peek_open;
-use crate::pointer::{LATEST, POINTER_BYTES_MAX, Pointer, head_name};
-use crate::resolve::Resolved;
-use crate::sha::sha256_of;
-use crate::survey::read_pointer;
+use crate::disk::Dir;
+use crate::peek::peek;
+use crate::resolve::{Pointers, Resolved, resolve};
+use crate::snapshot::LARGE_BYTES;
 use crate::time::CreatedAt;
+use crate::{BundleError, Damage};
 
 /// What a new snapshot has to know of the one before it. Empty where it is the first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,41 +34,41 @@ impl From<&Resolved> for Parent {
 #[derive(Debug)]
 pub(crate) struct Assumed {
     pub(crate) parent: Parent,
-    pub(crate) bytes: usize,
-    file: File,
+    name: String,
+    bytes: u64,
 }
 
 impl Assumed {
-    /// Where both pointers name a snapshot of the scope. Only with the lock.
-    pub(crate) fn read(dir: &Dir, lock: &Lock, scope: &str, bytes_max: u64) -> Option<Self> {
-        let head = head(dir, lock, scope)?;
-        let (peek, file) = peek_open(dir, &head.path, bytes_max).ok()?;
-        if peek.bytes > bytes_max || peek.scope != scope {
+    /// Where both pointers name a snapshot of the scope.
+    pub(crate) fn read(dir: &Dir, scope: &str, bytes_max: u64) -> Option<Self> {
+        let pointers = Pointers::read(dir, scope);
+        let (head, latest) = (pointers.head?.said.ok()?, pointers.latest?.said.ok()?);
+        let peek = peek(dir, &head.path, bytes_max).ok()?;
+        let agree = (&head.path, &head.sha) == (&latest.path, &latest.sha);
+        if !agree || peek.scope != scope {
             return None;
         }
         let time = Some(CreatedAt::parse(&peek.created_at)?);
         let parent = Parent { sha: head.sha, time, cut: head.cut, damage: Vec::new() };
-        Some(Self { parent, bytes: usize::try_from(peek.bytes).ok()?, file })
+        Some(Self { parent, name: head.path, bytes: peek.bytes })
     }
 
-    /// Whether the snapshot is what the pointers say. Bytes of the hash that the head gives are not
-    /// parsed: that was done when the head was written.
-    pub(crate) fn is_whole(&self) -> bool {
-        let mut file = &self.file;
-        let sha = file.rewind().and_then(|()| sha256_of(file));
-        sha.is_ok_and(|sha| sha == self.parent.sha)
+    /// Whether it is worth a thread to check it.
+    pub(crate) fn is_large(&self) -> bool {
+        self.bytes >= LARGE_BYTES as u64
     }
-}
 
-/// The head of a scope, where `latest.json` says the same. Mostly they are one file, which is read
-/// once.
-fn head(dir: &Dir, lock: &Lock, scope: &str) -> Option<Pointer> {
-    let read = dir.read_locked(lock, &head_name(scope), LATEST, POINTER_BYTES_MAX);
-    let (bytes, is_latest) = read.ok()?;
-    let head = Pointer::parse(&bytes).ok()?;
-    if is_latest {
-        return Some(head);
+    /// The parent as it is. Bytes of the hash that the head gives are not parsed: that was done when
+    /// the head was written.
+    pub(crate) fn checked(
+        self,
+        dir: &Dir,
+        scope: &str,
+        bytes_max: u64,
+    ) -> Result<Parent, BundleError> {
+        match dir.sha256(&self.name, bytes_max) {
+            Ok(sha) if sha == self.parent.sha => Ok(self.parent),
+            _ => resolve(dir, scope, bytes_max).map(|resolved| Parent::from(&resolved)),
+        }
     }
-    let latest = read_pointer(dir, LATEST)?.said.ok()?;
-    ((&head.path, &head.sha) == (&latest.path, &latest.sha)).then_some(head)
 }

@@ -1,6 +1,5 @@
 //! The beginning of a snapshot: enough to list it, at the cost of one small read.
 
-use std::fs::File;
 use std::io::Read;
 
 use crate::bundle::known_key;
@@ -22,18 +21,13 @@ pub(crate) struct Peek {
 
 /// Looks at the first bytes of a file, or at all of it where its keys stand in another order.
 pub(crate) fn peek(dir: &Dir, name: &str, bytes_max: u64) -> Result<Peek, Problem> {
-    peek_open(dir, name, bytes_max).map(|(peek, _)| peek)
-}
-
-/// As [`peek`], with the file.
-pub(crate) fn peek_open(dir: &Dir, name: &str, bytes_max: u64) -> Result<(Peek, File), Problem> {
     let (mut file, size) = dir.open_file(name)?;
     let mut buffer = [0; PEEK_BYTES];
     let read = file.read(&mut buffer);
     let read = read.map_err(|error| Problem::Unreadable { reason: error.to_string() })?;
     let beginning = buffer.get(..read).unwrap_or_default();
     if let Some(peek) = first_keys(beginning, size) {
-        return Ok((peek, file));
+        return Ok(peek);
     }
     let mut bytes = beginning.to_vec();
     if size > read as u64 {
@@ -41,7 +35,7 @@ pub(crate) fn peek_open(dir: &Dir, name: &str, bytes_max: u64) -> Result<(Peek, 
     }
     let bundle = Bundle::parse(&bytes)?;
     let Bundle { scope_key, created_at, model_id, .. } = bundle;
-    Ok((Peek { bytes: size, scope: scope_key, created_at, model_id }, file))
+    Ok(Peek { bytes: size, scope: scope_key, created_at, model_id })
 }
 
 /// The wanted keys, if all of them stand before the first map.

@@ -1,14 +1,11 @@
 //! What must not be stored is taken out before the hash is made, and listed.
 
 use std::borrow::Cow;
-use std::thread;
 
 use serde::Serialize;
 
 use crate::Bundle;
-use crate::disk::joined;
 use crate::json::{Object, Path, Value};
-use crate::snapshot::LARGE_BYTES;
 
 /// Raw traffic may hold anything.
 const BODIES: [&str; 4] = ["request_body", "response_body", "raw_request", "raw_response"];
@@ -35,8 +32,10 @@ pub(crate) fn redact(bundle: &mut Bundle) -> Vec<Redacted> {
     ] {
         text(field, None, &root.key(key), &mut found);
     }
-    if let Some(prompts) = &mut bundle.prompts {
-        redact_prompts(prompts, &root.key("prompts"), &mut found);
+    let prompts = root.key("prompts");
+    for (role, prompt) in bundle.prompts.iter_mut().flat_map(Object::iter_mut) {
+        // A role is no name of a secret: a prompt may be about tokens.
+        any(prompt, None, &prompts.key(role), &mut found);
     }
     for key in ["prep_settings", "context", "tool_caps", "custom"] {
         if let Some(Some(map)) = bundle.map_mut(key) {
@@ -45,28 +44,6 @@ pub(crate) fn redact(bundle: &mut Bundle) -> Vec<Redacted> {
     }
     object(&mut bundle.unknown, &root, &mut found);
     found
-}
-
-/// Two threads take a half each of what is large.
-fn redact_prompts(prompts: &mut Object, path: &Path, found: &mut Vec<Redacted>) {
-    let half = |prompts: &mut [(String, Value)]| {
-        let mut found = Vec::new();
-        for (role, prompt) in prompts {
-            // A role is no name of a secret: a prompt may be about tokens.
-            any(prompt, None, &path.key(role), &mut found);
-        }
-        found
-    };
-    let [first, second] = prompts.halves_mut(LARGE_BYTES);
-    if second.is_empty() {
-        found.extend(half(first));
-        return;
-    }
-    thread::scope(|threads| {
-        let second = threads.spawn(|| half(second));
-        found.extend(half(first));
-        found.extend(joined(second));
-    });
 }
 
 fn object(members: &mut Object, path: &Path, found: &mut Vec<Redacted>) {

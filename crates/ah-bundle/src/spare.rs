@@ -13,9 +13,7 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::{self as sys, AtFlags, Mode, OFlags, RenameFlags, Stat};
 
 use crate::BundleError;
-use crate::disk::{
-    Dir, FILE, FILE_MODE, Lock, Temporary, bytes, check_file, is_same, looked_at, permissions,
-};
+use crate::disk::{Dir, FILE, FILE_MODE, Lock, Temporary, check_file, looked_at, permissions};
 
 const HEAD: &str = ".spare-ah-head";
 const LATEST: &str = ".spare-ah-latest";
@@ -24,15 +22,10 @@ const OUT_OF_USE: &[u8] = b"-";
 
 /// What the last save replaced.
 struct Spare {
-    head: Old,
-    /// None where the other one has both names.
-    latest: Option<Old>,
-}
-
-/// A file to be written over, and how long it is.
-struct Old {
-    file: File,
-    bytes: u64,
+    /// Of the head and of `latest.json`.
+    files: [File; 2],
+    /// Whether both are the same.
+    is_one: bool,
 }
 
 /// Whether a file of that name is a spare.
@@ -50,10 +43,13 @@ impl Dir {
         latest: &str,
     ) -> Result<[Temporary; 2], BundleError> {
         let is_one = head == latest;
-        if let Some(spare) = self.spare(lock)?.filter(|spare| spare.latest.is_none() == is_one) {
-            let first = spare.head.write_over(head).map_err(self.failed("write", HEAD))?;
-            let second = spare.latest.map(|latest_file| latest_file.write_over(latest));
-            let second = second.transpose().map_err(self.failed("write", LATEST))?;
+        if let Some(spare) = self.spare(lock)?.filter(|spare| spare.is_one == is_one) {
+            let [first, second] = spare.files;
+            write_over(&first, head.as_bytes()).map_err(self.failed("write", HEAD))?;
+            let second = (!is_one).then_some(second);
+            if let Some(second) = &second {
+                write_over(second, latest.as_bytes()).map_err(self.failed("write", LATEST))?;
+            }
             return Ok([Temporary::named(HEAD, Some(first)), Temporary::named(LATEST, second)]);
         }
         self.remove(HEAD)?;
@@ -81,20 +77,20 @@ impl Dir {
 
     /// Says that the spare can be written over without a further sync. Only once the names are synced.
     pub(crate) fn release_spare(&self, lock: &Lock) {
-        for old in self.pair(lock).iter().flat_map(Spare::files) {
+        for file in self.pair(lock).into_iter().flat_map(|spare| spare.files) {
             // Where this fails, the next save syncs the names once more.
-            let _ = old.file.write_all_at(OUT_OF_USE, 0);
+            let _ = file.write_all_at(OUT_OF_USE, 0);
         }
     }
 
     /// The spare, if it can be written over.
     fn spare(&self, lock: &Lock) -> Result<Option<Spare>, BundleError> {
         let Some(spare) = self.pair(lock) else { return Ok(None) };
-        let is_out = |old: &Old| {
+        let is_out = |file: &File| {
             let mut first = [0; OUT_OF_USE.len()];
-            old.file.read_exact_at(&mut first, 0).is_ok() && first == OUT_OF_USE
+            file.read_exact_at(&mut first, 0).is_ok() && first == OUT_OF_USE
         };
-        if !spare.files().all(is_out) {
+        if !spare.files.iter().all(is_out) {
             // Its save did not end: on the disk it may be the head still.
             self.sync()?;
         }
@@ -106,38 +102,20 @@ impl Dir {
         let open = |name| {
             looked_at(sys::openat(&self.file, name, FILE | OFlags::RDWR, Mode::empty())).ok()
         };
-        let named = |name| sys::statat(&self.file, name, AtFlags::SYMLINK_NOFOLLOW).ok();
-        let (head, first) = open(HEAD)?;
-        let is_one = is_same(&named(LATEST)?, &first);
+        let ((head, first), (latest, second)) = (open(HEAD)?, open(LATEST)?);
+        let is_one = (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino);
         let links = if is_one { 2 } else { 1 };
-        let old = |file: File, stat: Stat| {
-            let is_ours = stat.st_nlink == links && permissions(&stat) == FILE_MODE;
-            is_ours.then(|| Old { file, bytes: bytes(&stat) })
-        };
-        let head = old(head, first)?;
-        if is_one {
-            return Some(Spare { head, latest: None });
-        }
-        let (latest, second) = open(LATEST)?;
-        Some(Spare { head, latest: Some(old(latest, second)?) })
+        let is_ours = |stat: &Stat| stat.st_nlink == links && permissions(stat) == FILE_MODE;
+        let spare = Spare { files: [head, latest], is_one };
+        (is_ours(&first) && is_ours(&second)).then_some(spare)
     }
 }
 
-impl Spare {
-    fn files(&self) -> impl Iterator<Item = &Old> {
-        [&self.head].into_iter().chain(&self.latest)
-    }
-}
-
-impl Old {
-    fn write_over(self, text: &str) -> io::Result<File> {
-        self.file.write_all_at(text.as_bytes(), 0)?;
-        // Pointers are nearly always of one length, and to set it costs what making a file does.
-        if self.bytes != text.len() as u64 {
-            self.file.set_len(text.len() as u64)?;
-        }
-        Ok(self.file)
-    }
+fn write_over(spare: &File, bytes: &[u8]) -> io::Result<()> {
+    spare.write_all_at(bytes, 0)?;
+    let length = bytes.len() as u64;
+    // Pointers are nearly always of one length, and to set it costs what making a file does.
+    if spare.metadata()?.len() == length { Ok(()) } else { spare.set_len(length) }
 }
 
 #[cfg(test)]

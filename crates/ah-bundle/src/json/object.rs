@@ -108,26 +108,6 @@ impl Object {
         self.members_mut().iter_mut().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// The members in two parts with about as many bytes of text each, where there are `bytes_min` of
-    /// it at least; else all of them and none.
-    pub(crate) fn halves_mut(&mut self, bytes_min: usize) -> [&mut [(String, Value)]; 2] {
-        let length = |value: &Value| value.as_str().map_or(0, str::len);
-        let members = self.members_mut();
-        let whole: usize = members.iter().map(|(_, value)| length(value)).sum();
-        let mut before = 0;
-        let is_first = |(_, value): &&(String, Value)| {
-            before += length(value);
-            2 * before <= whole
-        };
-        let middle = match whole < bytes_min {
-            true => members.len(),
-            // Where the first one is more than half of all, it is a half of its own.
-            false => members.iter().take_while(is_first).count().max(1).min(members.len()),
-        };
-        let (first, second) = members.split_at_mut(middle);
-        [first, second]
-    }
-
     /// Adds its values to `values`, and says which limit of the parser it passes where it is nested
     /// `depth` deep itself.
     pub(crate) fn measure(&self, depth: usize, values: &mut usize) -> Result<(), &'static str> {

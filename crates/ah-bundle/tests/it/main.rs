@@ -4,7 +4,6 @@
 mod aside;
 mod fixtures;
 mod given;
-mod large;
 mod processes;
 mod pruned;
 mod refined;

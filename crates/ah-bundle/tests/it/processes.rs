@@ -66,27 +66,9 @@ fn a_writer_killed_at_any_step_leaves_a_head_that_loads() {
             for scope in ["other", "one"].iter().chain(&before) {
                 given.dir().save(bundle(scope, "first"), at(0)).unwrap();
             }
-            killed_at(&given, number, &small());
+            killed_at(&given, number);
         }
     }
-}
-
-#[test]
-fn a_writer_of_a_large_bundle_killed_at_any_step_leaves_a_head_that_loads() {
-    for parent in ["small", &"large ".repeat(50_000)] {
-        for number in 0..Step::ALL.len() {
-            let given = Given::nothing();
-            for scope in ["other", "one", "one", "one"] {
-                given.dir().save(bundle(scope, parent), at(0)).unwrap();
-            }
-            let task = Task::SaveLarge { scope: "one".to_owned(), bytes: 500_000 };
-            killed_at(&given, number, &task);
-        }
-    }
-}
-
-fn small() -> Task {
-    Task::Save { scope: "one".to_owned(), count: 1 }
 }
 
 #[test]
@@ -97,16 +79,17 @@ fn a_writer_killed_at_any_step_after_a_prune_leaves_a_head_that_loads() {
             given.dir().save(bundle(scope, "first"), at(0)).unwrap();
         }
         given.dir().prune(NonZeroUsize::MIN, DryRun::No).unwrap();
-        killed_at(&given, number, &small());
+        killed_at(&given, number);
     }
 }
 
-/// Kills a writer at that step of its save to the scope `one`, and writes on.
-fn killed_at(given: &Given, number: usize, task: &Task) {
+/// Kills a writer at that step of a save to the scope `one`, and writes on.
+fn killed_at(given: &Given, number: usize) {
     let step = Step::ALL[number];
     let first = given.dir().load("one").unwrap().snapshot;
     let other = given.dir().load("other").unwrap().snapshot;
-    let mut command = worker::killed_at(given.path(), task, number);
+    let task = Task::Save { scope: "one".to_owned(), count: 1 };
+    let mut command = worker::killed_at(given.path(), &task, number);
     let killed = command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&killed), Some(9), "{step:?}");
 
