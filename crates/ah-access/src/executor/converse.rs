@@ -2,15 +2,20 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ah_model::RequestId;
 use tokio::sync::mpsc::{Receiver as Orders, UnboundedSender};
+use tokio::time::timeout;
 
 use super::core::{Input, Said, Stream};
 use super::serve::{Message, Servers};
 use crate::frame::{Frame, Lane};
-use crate::link::{Dialer, Link, ReceiveError, Receiver, Sender};
+use crate::link::{Closed, Dialer, Link, ReceiveError, Receiver, Sender};
 use crate::talk::{self, Over, next_of};
+
+/// How long a link whose streams ended may take to say why.
+const LAST_WORDS_WITHIN: Duration = Duration::from_secs(1);
 
 /// What the agent wants of a connection.
 pub(super) enum Order {
@@ -33,7 +38,7 @@ pub(super) async fn converse(dialling: Dialling, orders: Orders<Order>) {
     let Dialling { dial, messages, .. } = &dialling;
     let (dial, messages) = (*dial, messages.clone());
     match connect(&dialling).await {
-        Ok((link, sender, receiver)) => {
+        Ok((host, link, sender, receiver)) => {
             let (requests, requested) = tokio::sync::mpsc::channel(16);
             let mut conversation = Conversation {
                 link,
@@ -43,9 +48,13 @@ pub(super) async fn converse(dialling: Dialling, orders: Orders<Order>) {
                 reports: None,
                 asked: HashMap::new(),
                 requests,
+                has_heard: false,
             };
             conversation.tell(Input::Dialled { dial });
             let over = conversation.go_on(receiver, orders, requested).await;
+            if matches!(over, Over::There) {
+                conversation.say_why(&host).await;
+            }
             talk::end(&conversation.link, conversation.control, over).await;
         }
         Err(detail) => {
@@ -57,7 +66,7 @@ pub(super) async fn converse(dialling: Dialling, orders: Orders<Order>) {
     let _ = messages.send(Message::Input(Input::Closed { dial, retry_after_ms: None }));
 }
 
-async fn connect(dialling: &Dialling) -> Result<(Link, Sender, Receiver), String> {
+async fn connect(dialling: &Dialling) -> Result<(String, Link, Sender, Receiver), String> {
     let Servers { hosts, way, terms } = &*dialling.servers;
     let count = u64::try_from(hosts.len().max(1)).unwrap_or(1);
     let place = usize::try_from((dialling.dial - 1) % count).unwrap_or(0);
@@ -66,7 +75,7 @@ async fn connect(dialling: &Dialling) -> Result<(Link, Sender, Receiver), String
         dialling.dialer.dial(host, *way, &terms()).await.map_err(|error| error.to_string())?;
     let opened = link.open(&[Lane::ServerControl]).await;
     let (sender, receiver) = opened.map_err(|closed| format!("{host}: {closed}"))?;
-    Ok((link, sender, receiver))
+    Ok((host.clone(), link, sender, receiver))
 }
 
 struct Conversation {
@@ -78,6 +87,8 @@ struct Conversation {
     /// Requests that are not answered.
     asked: HashMap<RequestId, Sender>,
     requests: tokio::sync::mpsc::Sender<Came>,
+    /// Whether the access point said anything.
+    has_heard: bool,
 }
 
 impl Conversation {
@@ -115,8 +126,23 @@ impl Conversation {
         }
     }
 
-    fn came(&self, stream: Stream, frame: Result<Option<Frame>, ReceiveError>) -> Result<(), Over> {
+    /// A side that dials hears only after the handshake that its certificate is not let in.
+    async fn say_why(&self, host: &str) {
+        let Ok(closed) = timeout(LAST_WORDS_WITHIN, self.link.closed()).await else { return };
+        // Whoever takes its leave in order has said why.
+        if self.has_heard && matches!(closed, Closed::There(_)) {
+            return;
+        }
+        self.tell(Input::Heard { said: Said::Unreachable { detail: format!("{host}: {closed}") } });
+    }
+
+    fn came(
+        &mut self,
+        stream: Stream,
+        frame: Result<Option<Frame>, ReceiveError>,
+    ) -> Result<(), Over> {
         let Some(frame) = frame? else { return Err(Over::There) };
+        self.has_heard = true;
         self.tell(Input::Frame { dial: self.dial, stream, frame });
         Ok(())
     }
