@@ -16,7 +16,9 @@ pub mod keep;
 mod limits;
 pub mod outbox;
 mod parameters;
+mod program;
 mod pump;
 mod serve;
 
+pub use program::ProgramId;
 pub use serve::{Executor, ExecutorHandle, Mailbox, Parts, Servers, Tell};

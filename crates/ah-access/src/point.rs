@@ -13,6 +13,7 @@ mod audit;
 mod beat;
 mod connection;
 mod converse;
+mod dispatch;
 mod fleet;
 mod input;
 mod place;
@@ -25,6 +26,7 @@ mod serve;
 mod view;
 mod work;
 
+pub use dispatch::DispatchEnd;
 pub use fleet::{Deed, Fencer, Key};
 pub use input::{Answer, Ask, Asked, ConnectionId, FenceAsk, Input, Output, Stream};
 pub use place::{Candidate, place};

@@ -52,6 +52,7 @@ pub(crate) fn main() -> ExitCode {
     match crate::commands::run(&app, cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(CommandError { passed_on: Some(code), .. }) => ExitCode::from(code),
         Err(error) => {
             app.output.error(&error);
             ExitCode::from(error.exit as u8)
@@ -108,7 +109,7 @@ fn wants_colour(global: &GlobalArgs, environment: &Environment, setting: Color) 
 }
 
 impl App {
-    fn new(global: GlobalArgs, environment: Environment) -> Self {
+    pub(crate) fn new(global: GlobalArgs, environment: Environment) -> Self {
         let format = if global.json { Format::Json } else { Format::Human };
         let output = Output { format, level: LogLevel::Info, colour: false };
         let mut app = Self { global, environment, output, config: OnceCell::new() };

@@ -32,7 +32,7 @@ pub(crate) struct Cli {
 }
 
 /// Flags every command takes.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
     /// Print one JSON document on stdout (JSON lines where it streams), errors as problem objects

@@ -138,6 +138,19 @@ impl Environment {
         home.ok_or(EnvironmentError::NoHome { variable })
     }
 
+    /// The directory that another program keeps its things in: what `variable` names, else one
+    /// below the home.
+    pub(crate) fn program_dir(
+        &self,
+        variable: Option<&str>,
+        below: &str,
+    ) -> Result<PathBuf, EnvironmentError> {
+        match variable.and_then(|variable| self.var_os(variable)) {
+            Some(own) => self.absolute(Path::new(own)),
+            None => Ok(self.home()?.join(below)),
+        }
+    }
+
     /// `path` as seen from the current directory.
     pub(crate) fn absolute(&self, path: &Path) -> Result<PathBuf, EnvironmentError> {
         if self.os.is_absolute(path) {
@@ -172,6 +185,13 @@ impl Environment {
             (None, Some(parent)) => Ok(parent.join(DIRECTORY)),
             (Some(_), _) | (None, None) => Ok(self.state_dir()?.join(RUNTIME_DIRECTORY)),
         }
+    }
+
+    /// Where anybody may keep files for a while.
+    pub(crate) fn temporary_dir(&self) -> PathBuf {
+        let own = ["TMPDIR", "TEMP"].into_iter().find_map(|name| self.absolute_var(name));
+        own.unwrap_or(Path::new(if self.os == Os::Windows { r"C:\Windows\Temp" } else { "/tmp" }))
+            .to_owned()
     }
 
     /// The configuration file of the whole machine.

@@ -37,6 +37,8 @@ pub(crate) struct CommandError {
     pub(crate) exit: Exit,
     pub(crate) problem: Box<Problem>,
     pub(crate) hints: Vec<String>,
+    /// How a program of the user's ended that the command was to run: passed on, nothing is said.
+    pub(crate) passed_on: Option<u8>,
 }
 
 impl CommandError {
@@ -54,7 +56,13 @@ impl CommandError {
             Exit::InputNeeded => ("input-needed", "input is needed", 400),
         };
         let problem = Box::new(Problem::new(code, title, status, message));
-        Self { exit, problem, hints: Vec::new() }
+        Self { exit, problem, hints: Vec::new(), passed_on: None }
+    }
+
+    /// The exit code of a program that the command was to run.
+    pub(crate) fn passed_on(code: u8) -> Self {
+        let passed_on = Some(code);
+        Self { passed_on, ..Self::new(Exit::Failed, format!("the program ended with {code}")) }
     }
 
     /// Adds what the user may try next.
@@ -90,7 +98,7 @@ impl From<StoreError> for CommandError {
             StoreError::Backend { .. } => Exit::Failed,
         };
         let hints = hints(&error);
-        Self { exit, problem: Box::new(Problem::from(&error)), hints }
+        Self { exit, problem: Box::new(Problem::from(&error)), hints, passed_on: None }
     }
 }
 
@@ -242,7 +250,9 @@ impl From<ImportError> for CommandError {
             ImportError::Store(error) => return error.into(),
             ImportError::Unreadable { .. } => (
                 Exit::Failed,
-                "name what is there: `ah import daycare DIR`, `ah import daycare-db FILE`, \
+                "name what is there: `ah import claude-code PATH`, `ah import codex PATH`, \
+                 `ah import gemini PATH`, `ah import opencode PATH`, `ah import goose PATH`, \
+                 `ah import daycare DIR`, `ah import daycare-db FILE`, \
                  `ah import coordinator FILE` or `ah import hyperhive FILE…`",
             ),
             ImportError::NotADirectory { .. } | ImportError::NoAgents { .. } => {
@@ -254,6 +264,12 @@ impl From<ImportError> for CommandError {
             ImportError::NotCoordinatorDatabase { .. } => {
                 (Exit::Usage, "its file is `.agent-orchestrator/observability.db` as a rule")
             }
+            ImportError::NotTranscriptDatabase { .. } => (
+                Exit::Usage,
+                "their files are `~/.local/share/opencode/opencode.db` and \
+                 `~/.local/share/goose/sessions/sessions.db` as a rule; run it again if the program \
+                 was at work",
+            ),
             ImportError::NotHyperhiveDatabase { .. } => (
                 Exit::Usage,
                 "its files are `broker.sqlite` and `agents/<name>/state/hyperhive-events.sqlite`; \

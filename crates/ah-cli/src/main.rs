@@ -21,5 +21,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
-    keeper::run(&arguments).unwrap_or_else(app::main)
+    keeper::run(&arguments)
+        .or_else(|| commands::hook::main(&arguments, app::main))
+        .unwrap_or_else(app::main)
 }

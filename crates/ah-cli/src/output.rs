@@ -22,6 +22,23 @@ pub(crate) enum Stream {
     Stderr,
 }
 
+impl Stream {
+    fn is_terminal(self) -> bool {
+        match self {
+            Self::Stdout => io::stdout().is_terminal(),
+            Self::Stderr => io::stderr().is_terminal(),
+        }
+    }
+
+    fn put(self, text: &str) -> Result<(), CommandError> {
+        let mut out: Box<dyn Write> = match self {
+            Self::Stdout => Box::new(io::stdout()),
+            Self::Stderr => Box::new(io::stderr()),
+        };
+        written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+    }
+}
+
 /// Where results and talk go.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
@@ -101,12 +118,18 @@ impl Output {
         prefix: &str,
         line: &str,
     ) -> Result<(), CommandError> {
-        let (mut out, is_read_by_a_person): (Box<dyn Write>, bool) = match stream {
-            Stream::Stdout => (Box::new(io::stdout()), io::stdout().is_terminal()),
-            Stream::Stderr => (Box::new(io::stderr()), io::stderr().is_terminal()),
-        };
+        let is_read_by_a_person = stream.is_terminal();
         let line = if is_read_by_a_person { printable_lines(line) } else { line.to_owned() };
-        written(out.write_all(format!("{prefix}{line}\n").as_bytes()).and_then(|()| out.flush()))
+        stream.put(&format!("{prefix}{line}\n"))
+    }
+
+    /// Prints a piece of what a program wrote, as [`Self::stored`] prints texts, on the stream it was
+    /// written to.
+    pub(crate) fn stored_piece(self, stream: Stream, text: &str) -> Result<(), CommandError> {
+        match stream.is_terminal() {
+            true => stream.put(&printable_lines(text)),
+            false => stream.put(text),
+        }
     }
 
     /// Hands stdout to `write`, buffered.

@@ -10,6 +10,7 @@ mod address;
 mod agent;
 mod agent_kind;
 mod approval;
+mod dispatch;
 mod draft;
 mod event;
 mod executor;
@@ -25,7 +26,9 @@ mod resolver;
 mod retention;
 mod run;
 mod runtime;
+mod search;
 mod session;
+mod spending;
 mod task;
 #[cfg(test)]
 mod test_server;

@@ -75,7 +75,7 @@ fn run_of(id: &RunId) -> Target {
     Target::new(["runs", id.as_str()])
 }
 
-fn run_target(id: &RunId, part: &str) -> Target {
+pub(crate) fn run_target(id: &RunId, part: &str) -> Target {
     Target::new(["runs", id.as_str(), part])
 }
 

@@ -656,6 +656,15 @@ macro_rules! conformance {
                 creating_a_session_registers_its_runtime_and_leaves_its_metadata,
                 only_a_container_has_a_path,
             }
+            search { what_was_deleted_is_never_found, what_retention_removed_is_never_found,
+                hits_are_paged_from_the_newest_on_each_once, the_index_is_filled_in_bounded_steps,
+                an_event_is_found_by_its_words_once_it_is_in_the_index,
+                words_phrases_prefixes_and_what_is_unwanted_find_the_same_everywhere,
+                tools_and_answers_are_found_and_thoughts_are_not,
+                each_filter_of_a_search_alone_and_together_finds_what_matches,
+                a_search_that_finds_little_goes_on_from_its_cursor,
+                a_cleared_index_finds_nothing_until_it_was_filled_anew,
+                racing_upkeep_beside_appends_and_deletions_misses_nothing, }
             session {
                 a_session_is_kept_with_all_it_was_given,
                 an_empty_text_is_not_an_absent_one,
@@ -679,6 +688,16 @@ macro_rules! conformance {
                 each_filter_alone_lists_what_matches,
                 filters_together_list_what_passes_all_and_page_too,
                 a_filter_with_a_nul_byte_matches_nothing,
+            }
+            spending {
+                tokens_count_once_by_day_and_model,
+                every_kind_of_token_is_summed_and_stops_at_the_largest_number,
+                costs_that_were_told_stand_apart,
+                the_label_of_a_session_names_the_model_of_events_that_name_none,
+                a_list_is_narrowed_and_paged_each_once,
+                what_a_session_spent_goes_with_it,
+                a_removal_that_is_under_way_takes_no_sum,
+                totals_that_an_import_sets_are_on_the_day_of_the_last_activity,
             }
             task {
                 a_task_makes_a_session_and_a_pending_run_per_agent_and_instance,
@@ -711,6 +730,7 @@ macro_rules! conformance {
                 a_walk_of_the_hive_of_seed_9_agrees_with_the_oracle,
                 a_walk_of_fleets_of_seed_10_agrees_with_the_oracle,
                 a_walk_of_fleets_of_seed_11_agrees_with_the_oracle,
+                a_walk_of_search_of_seed_12_agrees_with_the_oracle,
             }
             watch {
                 a_watch_gives_what_is_stored_after_its_cursor,

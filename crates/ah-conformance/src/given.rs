@@ -311,6 +311,7 @@ pub(crate) async fn everything(h: &dyn Harness) -> String {
     parts.extend(feed(h).await.iter().map(|entry| format!("{entry:?}")));
     let agents = store.list_agents(AgentFilter::default(), all()).await.unwrap();
     parts.push(format!("{agents:?}"));
+    parts.push(format!("{:?}", store.list_spendings(<_>::default(), all()).await.unwrap()));
     parts.push(format!("{:?}", store.list_tasks(<_>::default(), all()).await.unwrap()));
     parts.push(format!("{:?}", store.list_repos(all()).await.unwrap()));
     parts.push(format!("{:?}", store.list_agent_kinds(all()).await.unwrap()));

@@ -28,6 +28,8 @@ use crate::{Harness, ModelStore, Random, TestClock};
 
 /// Steps of each walk in the list of behaviours: enough for every kind of answer to come up.
 const STEPS: usize = 450;
+/// More of them, for it takes several until a fence is reached by all.
+const FLEET_STEPS: usize = 1_200;
 
 pub async fn a_walk_of_seed_1_agrees_with_the_oracle(h: &mut dyn Harness) {
     walk(h, 1, STEPS).await;
@@ -66,11 +68,15 @@ pub async fn a_walk_of_the_hive_of_seed_9_agrees_with_the_oracle(h: &mut dyn Har
 }
 
 pub async fn a_walk_of_fleets_of_seed_10_agrees_with_the_oracle(h: &mut dyn Harness) {
-    walk_of_fleets(h, 10, STEPS).await;
+    walk_of_fleets(h, 10, FLEET_STEPS).await;
 }
 
 pub async fn a_walk_of_fleets_of_seed_11_agrees_with_the_oracle(h: &mut dyn Harness) {
-    walk_of_fleets(h, 11, STEPS).await;
+    walk_of_fleets(h, 11, FLEET_STEPS).await;
+}
+
+pub async fn a_walk_of_search_of_seed_12_agrees_with_the_oracle(h: &mut dyn Harness) {
+    walk_of_search(h, 12, STEPS).await;
 }
 
 /// Takes `steps` random steps of `seed` and compares every answer, then everything that is kept.
@@ -93,6 +99,11 @@ pub async fn walk_of_the_hive(h: &mut dyn Harness, seed: u64, steps: usize) {
 /// As [`walk`], mostly about fleets, their members and their fences.
 pub async fn walk_of_fleets(h: &mut dyn Harness, seed: u64, steps: usize) {
     wander(h, seed, steps, Mix::Fleets).await;
+}
+
+/// As [`walk`], mostly about what events say and what is looked for.
+pub async fn walk_of_search(h: &mut dyn Harness, seed: u64, steps: usize) {
+    wander(h, seed, steps, Mix::Search).await;
 }
 
 async fn wander(h: &mut dyn Harness, seed: u64, steps: usize, mix: Mix) {

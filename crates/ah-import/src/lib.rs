@@ -9,15 +9,23 @@
 #![warn(missing_docs)]
 
 mod agent;
+mod claude_code;
+mod codex;
 mod coordinator;
 mod daycare;
 mod daycare_db;
 mod foreign_db;
+mod gemini;
+mod goose;
+mod hook;
 mod hyperhive;
 mod lines;
+mod minted;
+mod opencode;
 mod raw_object;
 mod report;
 mod target;
+mod transcript;
 mod unreadable;
 mod writer;
 
@@ -29,8 +37,12 @@ use ah_store::{Store, StoreError};
 use writer::Bounds;
 
 pub use coordinator::{CoordinatorReport, RunCounts, SessionReport};
+pub use hook::{HookCall, HookEvent, HookFate, HookTool, record_hooks};
 pub use hyperhive::{FileFailure, HyperhiveOptions, HyperhiveReport, RowCounts};
 pub use report::{AgentReport, Counts, ImportReport, Outcome, RecordCounts, Remark};
+pub use transcript::{
+    FileCounts, Stamp, TranscriptOptions, TranscriptReport, TranscriptSession, transcript_files,
+};
 
 /// How to import.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +123,16 @@ pub enum ImportError {
         /// What is missing or wrong, and what was expected.
         reason: String,
     },
+    /// Give another file, or let the program come to rest.
+    #[error("{} cannot be read as a database of {program}: {reason}", path.display())]
+    NotTranscriptDatabase {
+        /// Whose it should be.
+        program: &'static str,
+        /// What was given.
+        path: PathBuf,
+        /// What is missing or wrong.
+        reason: String,
+    },
     /// Look after the store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -158,4 +180,54 @@ pub async fn import_hyperhive(
     progress: &mut (dyn FnMut(Progress<'_>) + Send),
 ) -> Result<HyperhiveReport, ImportError> {
     hyperhive::import(store, files, hive, options, progress).await
+}
+
+/// Imports the transcripts of Claude Code below `root`, or the one transcript that it is.
+pub async fn import_claude_code(
+    store: &dyn Store,
+    root: &Path,
+    options: &TranscriptOptions<'_>,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<TranscriptReport, ImportError> {
+    claude_code::import(store, root, options, progress).await
+}
+
+/// Imports the rollouts of Codex below `root`, or the one rollout that it is.
+pub async fn import_codex(
+    store: &dyn Store,
+    root: &Path,
+    options: &TranscriptOptions<'_>,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<TranscriptReport, ImportError> {
+    codex::import(store, root, options, progress).await
+}
+
+/// Imports the sessions of Gemini CLI below `root`, or the one session that it is.
+pub async fn import_gemini(
+    store: &dyn Store,
+    root: &Path,
+    options: &TranscriptOptions<'_>,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<TranscriptReport, ImportError> {
+    gemini::import(store, root, options, progress).await
+}
+
+/// Imports the sessions of opencode: its database, or those in the directory `root`.
+pub async fn import_opencode(
+    store: &dyn Store,
+    root: &Path,
+    options: &TranscriptOptions<'_>,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<TranscriptReport, ImportError> {
+    opencode::import(store, root, options, progress).await
+}
+
+/// Imports the sessions of goose: its database, or that in the directory `root`.
+pub async fn import_goose(
+    store: &dyn Store,
+    root: &Path,
+    options: &TranscriptOptions<'_>,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<TranscriptReport, ImportError> {
+    goose::import(store, root, options, progress).await
 }

@@ -14,6 +14,8 @@ pub(crate) struct Line {
     start: u64,
     /// Its bytes.
     pub(crate) bytes: u64,
+    /// Whether its end is there: who writes a line writes its end last.
+    pub(crate) ended: bool,
 }
 
 /// The lines of `input`.
@@ -34,6 +36,23 @@ impl<R: Read + Seek> Lines<R> {
         Self { input, at: 0, end, number: 0, held: Vec::new(), held_max }
     }
 
+    /// As [`Self::new`], from the byte `at` on, before which there are `number` lines.
+    pub(crate) fn resume_at(
+        input: R,
+        (at, number): (u64, u64),
+        end: u64,
+        held_max: usize,
+    ) -> io::Result<Self> {
+        let mut lines = Self { at, number, ..Self::new(input, end, held_max) };
+        lines.resume()?;
+        Ok(lines)
+    }
+
+    /// Where the next line starts, and how many there are before it.
+    pub(crate) fn place(&self) -> (u64, u64) {
+        (self.at, self.number)
+    }
+
     /// Starts again.
     pub(crate) fn rewind(&mut self) -> io::Result<()> {
         (self.at, self.number) = (0, 0);
@@ -44,7 +63,7 @@ impl<R: Read + Seek> Lines<R> {
     pub(crate) fn next(&mut self) -> io::Result<Option<Line>> {
         self.held.clear();
         let start = self.at;
-        let mut last = [0_u8; 2];
+        let (mut last, mut ended) = ([0_u8; 2], false);
         while self.at < self.end {
             let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
             let buffer = self.input.fill_buf()?;
@@ -64,7 +83,8 @@ impl<R: Read + Seek> Lines<R> {
             }
             self.input.consume(taken);
             self.at += taken as u64;
-            if newline.is_some() {
+            ended = newline.is_some();
+            if ended {
                 break;
             }
         }
@@ -79,7 +99,7 @@ impl<R: Read + Seek> Lines<R> {
         self.number += 1;
         let bytes = self.at - start - ending.min(self.at - start);
         self.held.truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
-        Ok(Some(Line { number: self.number, start, bytes }))
+        Ok(Some(Line { number: self.number, start, bytes, ended }))
     }
 
     /// The bytes of the line that was read last, or nothing when it was too long to hold.
@@ -138,12 +158,22 @@ mod tests {
         let mut lines = Lines::new(Cursor::new(bytes), 15, 3);
         lines.next().unwrap();
         let line = lines.next().unwrap().unwrap();
-        assert_eq!(line, Line { number: 2, start: 4, bytes: 4 });
+        assert_eq!(line, Line { number: 2, start: 4, bytes: 4, ended: true });
         let mut text = String::new();
         lines.revisit(&line).unwrap().take(line.bytes).read_to_string(&mut text).unwrap();
         assert_eq!(text, "abcd");
         lines.resume().unwrap();
-        assert_eq!(lines.next().unwrap(), Some(Line { number: 3, start: 10, bytes: 5 }));
+        let torn = Line { number: 3, start: 10, bytes: 5, ended: false };
+        assert_eq!(lines.next().unwrap(), Some(torn));
+    }
+
+    #[test]
+    fn reading_goes_on_where_it_ended() {
+        let bytes = b"a\nbc\nd\n";
+        let mut lines = Lines::resume_at(Cursor::new(bytes), (2, 1), 7, 9).unwrap();
+        let line = lines.next().unwrap().unwrap();
+        assert_eq!(line, Line { number: 2, start: 2, bytes: 2, ended: true });
+        assert_eq!((lines.held(&line), lines.place()), (Some(&b"bc"[..]), (5, 2)));
     }
 
     #[test]

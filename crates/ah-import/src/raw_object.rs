@@ -83,6 +83,10 @@ pub(crate) fn exact_text(value: &str) -> Option<String> {
 
 /// The text of a JSON string; half a surrogate pair becomes the replacement character.
 pub(crate) fn lossy_text(value: &str) -> Option<String> {
+    let plain = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+    if let Some(text) = plain.filter(|text| !text.contains('\\')) {
+        return Some(text.to_owned());
+    }
     let json = RawJson::parse("text", value, usize::MAX).ok()?;
     JsonText::of_json(json).map(|text| text.to_string())
 }

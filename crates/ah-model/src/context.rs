@@ -4,12 +4,18 @@
 //! A tool's answer stands behind its call, however late it came, or is not shown; a call that no
 //! answer came for is reported as pending. Time and memory grow with the bytes of the events only.
 
-use std::collections::{HashMap, VecDeque};
+mod hooked;
+mod part;
+mod retold;
+
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use sha2::{Digest, Sha256};
+
+pub(crate) use self::part::{call_or_other, part_of};
 
 use crate::limits::{CONTEXT_PARTS_MAX, CONTEXT_RECORDS_MAX, MESSAGE_PARTS_MAX};
 use crate::record::{Meant, Rewrite, Rlm, Spoken, ToolAnswer, ToolUse};
@@ -18,7 +24,8 @@ use crate::{
 };
 
 /// Who speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// The harbor itself: why a session began.
@@ -29,6 +36,18 @@ pub enum Role {
     Assistant,
     /// A tool.
     Tool,
+}
+
+impl Role {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
 }
 
 /// A piece of a message.
@@ -199,8 +218,8 @@ pub struct Window<'a> {
 pub fn context(window: &Window<'_>) -> Context {
     let mut builder = Builder::new(window);
     builder.reason();
-    for event in window.events {
-        builder.event(event);
+    for (event, record) in hooked::told(window.events) {
+        builder.event(event, record);
     }
     builder.finish()
 }
@@ -237,10 +256,14 @@ struct Builder<'a> {
     stood_in: HashMap<String, VecDeque<usize>>,
     /// The calls of a tool whose events had no id, oldest first; some may be answered.
     unnamed: HashMap<String, VecDeque<usize>>,
+    /// Calls that are said to have failed, before their answers.
+    failed: HashSet<String>,
     /// What an assistant said, by event and by time; the newest of each.
     by_seq: HashMap<(&'a SessionId, u64), usize>,
     by_at: HashMap<i64, usize>,
     newest: Option<usize>,
+    /// Where what may be told again was told first.
+    told: HashMap<String, usize>,
     /// Programs; those that completed are empty.
     rlms: Vec<Option<OpenRlm>>,
     rlm_of_call: HashMap<String, usize>,
@@ -259,9 +282,11 @@ impl<'a> Builder<'a> {
             open: HashMap::new(),
             stood_in: HashMap::new(),
             unnamed: HashMap::new(),
+            failed: HashSet::new(),
             by_seq: HashMap::new(),
             by_at: HashMap::new(),
             newest: None,
+            told: HashMap::new(),
             rlms: Vec::new(),
             rlm_of_call: HashMap::new(),
             place: 0,
@@ -291,13 +316,17 @@ impl<'a> Builder<'a> {
         self.slots.push(Slot { message, answers: Vec::new() });
     }
 
-    fn event(&mut self, event: &'a Event) {
+    fn event(&mut self, event: &'a Event, record: Option<Record<'a>>) {
         self.place = 0;
-        match Record::read(event) {
+        match record {
             Some(Record::UserMessage(said)) => self.say(event, Role::User, &said),
             Some(Record::AssistantMessage(said)) => self.say(event, Role::Assistant, &said),
             Some(Record::Message(said)) => self.message(event, &said, event.data.slice()),
             Some(Record::ToolResult(answer)) => self.answer(event, &answer),
+            Some(Record::ToolResults(answers, rest)) => self.answers(event, &answers, rest),
+            Some(Record::Retold(retold)) => self.retold(event, &retold),
+            Some(Record::Rewound(id)) => self.rewind(&id),
+            Some(Record::ToolFailed(id)) => drop(self.failed.insert(id)),
             Some(Record::Rlm(id, step)) => self.rlm(event, id, step),
             Some(Record::AssistantRewrite(rewrite)) => self.rewrite(event, &rewrite),
             Some(Record::PreTool(tool)) => {
@@ -401,7 +430,7 @@ impl<'a> Builder<'a> {
         let message = ContextMessage {
             tool_call_id: Some(answer.id.clone()),
             tool_name: Some(name),
-            is_error: Some(answer.is_error),
+            is_error: Some(answer.is_error || self.failed.contains(&answer.id)),
             details: answer.details.map(JsonSlice::to_raw),
             ..self.blank(event, Role::Tool, content)
         };
@@ -411,6 +440,17 @@ impl<'a> Builder<'a> {
         let answers = &mut self.slots[slot].answers;
         answers.retain(|(other, _)| *other != number);
         answers.push((number, message));
+    }
+
+    /// Places the answers of one line, and shows what else it says.
+    fn answers(&mut self, event: &'a Event, answers: &[ToolAnswer<'a>], rest: Vec<JsonSlice<'a>>) {
+        for answer in answers {
+            self.answer(event, answer);
+        }
+        let said: Vec<_> = rest.into_iter().filter_map(part_of).collect();
+        if !said.is_empty() {
+            self.put(event, Role::User, said);
+        }
     }
 
     /// Shows a call that a hook told of, and returns its id. One made up for an event is its own
@@ -588,7 +628,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn role_of(said: &Spoken<'_>) -> Option<Role> {
+pub(crate) fn role_of(said: &Spoken<'_>) -> Option<Role> {
     match said.role?.as_str() {
         "\"user\"" => Some(Role::User),
         "\"assistant\"" => Some(Role::Assistant),
@@ -598,26 +638,7 @@ fn role_of(said: &Spoken<'_>) -> Option<Role> {
     }
 }
 
-/// An element of a content: a text, a call, or what it is.
-fn part_of(json: JsonSlice<'_>) -> Option<ContextPart> {
-    let text = |json: JsonSlice<'_>| JsonText::of_json(json.to_raw());
-    if let Some(words) = text(json) {
-        return (!words.is_blank()).then_some(ContextPart::Text(words));
-    }
-    let object = json.object();
-    match object.get(&["type"]).map(JsonSlice::as_str) {
-        Some("\"text\"") => match object.get(&["text"]).and_then(text) {
-            Some(words) => (!words.is_blank()).then_some(ContextPart::Text(words)),
-            None => Some(ContextPart::Other(json.to_raw())),
-        },
-        Some("\"toolCall\"" | "\"tool_use\"" | "\"tool_call\"") => Some(call_or_other(json)),
-        _ => Some(ContextPart::Other(json.to_raw())),
-    }
-}
-
-fn call_or_other(json: JsonSlice<'_>) -> ContextPart {
-    ToolCall::read(json).map_or_else(|| ContextPart::Other(json.to_raw()), ContextPart::ToolCall)
-}
-
+#[cfg(test)]
+mod retold_tests;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,9 @@
 //! JSON that is kept as it was written: numbers, key order, unknown keys and escapes survive.
 
+use std::cmp::Ordering;
 use std::fmt;
 
+use memchr::memchr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -55,7 +57,7 @@ impl RawJson {
         let text = self.as_str();
         let (mut depth, mut deepest, mut from) = (0_usize, 0, 0);
         while from < text.len() {
-            let opening = text[from..].find('"').map_or(text.len(), |at| from + at);
+            let opening = opening(text, from);
             for byte in text[from..opening].bytes() {
                 match byte {
                     b'[' | b'{' => depth += 1,
@@ -96,9 +98,14 @@ pub struct JsonMember<'a> {
 impl JsonMember<'_> {
     /// Whether `name` is the key, however that is spelled.
     pub fn is(&self, name: &str) -> bool {
-        match self.key.contains('\\') {
-            false => self.key.get(1..self.key.len() - 1) == Some(name),
-            true => serde_json::from_str::<String>(self.key).is_ok_and(|key| key == name),
+        // An escape is longer than what it stands for: only a longer key may be the same.
+        match self.key.len().cmp(&(name.len() + 2)) {
+            Ordering::Less => false,
+            Ordering::Equal => self.key.get(1..self.key.len() - 1) == Some(name),
+            Ordering::Greater => {
+                self.key.contains('\\')
+                    && serde_json::from_str::<String>(self.key).is_ok_and(|key| key == name)
+            }
         }
     }
 }
@@ -145,6 +152,26 @@ impl<'a> JsonSlice<'a> {
         (elements.len() <= max).then_some(elements)
     }
 
+    /// The texts and numbers in it, in order and however deep, without the keys.
+    pub(crate) fn plain_values(self) -> impl Iterator<Item = &'a str> {
+        let (text, mut from) = (self.0, 0);
+        std::iter::from_fn(move || {
+            loop {
+                let is_plain = |byte: &u8| matches!(byte, b'"' | b'-' | b'0'..=b'9');
+                let begin = from + text.as_bytes().get(from..)?.iter().position(is_plain)?;
+                from = match text[begin..].starts_with('"') {
+                    true => end_of_string(text, begin),
+                    false => {
+                        text[begin..].find([',', ']', '}']).map_or(text.len(), |at| begin + at)
+                    }
+                };
+                if !text[from..].starts_with(':') {
+                    return Some(&text[begin..from]);
+                }
+            }
+        })
+    }
+
     /// The object, to look things up in; an empty one when it is none.
     pub fn object(self) -> JsonObject<'a> {
         JsonObject(self.members().unwrap_or_default())
@@ -164,6 +191,11 @@ impl<'a> JsonObject<'a> {
             (found.value != "null").then_some(JsonSlice(found.value))
         })
     }
+
+    /// The values of all keys.
+    pub fn values(&self) -> impl Iterator<Item = JsonSlice<'a>> {
+        self.0.iter().map(|member| JsonSlice(member.value))
+    }
 }
 
 /// Calls `part` with each stretch of `inner` that a `:` or `,` outside strings and brackets ends,
@@ -171,7 +203,7 @@ impl<'a> JsonObject<'a> {
 fn split(inner: &str, mut part: impl FnMut(u8, usize, usize) -> bool) {
     let (mut start, mut depth, mut from) = (0, 0_usize, 0);
     while from < inner.len() {
-        let opening = inner[from..].find('"').map_or(inner.len(), |at| from + at);
+        let opening = opening(inner, from);
         for (at, byte) in (from..).zip(inner[from..opening].bytes()) {
             match byte {
                 b'[' | b'{' => depth += 1,
@@ -237,7 +269,7 @@ fn without_white_space(text: &str) -> Option<String> {
     let mut kept: Option<String> = None;
     let mut from = 0;
     while from < text.len() {
-        let opening = text[from..].find('"').map_or(text.len(), |at| from + at);
+        let opening = opening(text, from);
         let between = &text[from..opening];
         if kept.is_none() && between.bytes().any(is_space) {
             // Everything before was kept as it is.
@@ -253,13 +285,19 @@ fn without_white_space(text: &str) -> Option<String> {
     kept
 }
 
+/// The place of the first string from `from` on.
+fn opening(text: &str, from: usize) -> usize {
+    memchr(b'"', &text.as_bytes()[from..]).map_or(text.len(), |at| from + at)
+}
+
 /// The place behind the string that opens at `opening`. Searching for quotes is many times faster
 /// than looking at every byte, and most of a payload is in strings.
 pub(crate) fn end_of_string(text: &str, opening: usize) -> usize {
     let mut from = opening + 1;
-    while let Some(at) = text.get(from..).and_then(|rest| rest.find('"')) {
+    let bytes = text.as_bytes();
+    while let Some(at) = bytes.get(from..).and_then(|rest| memchr(b'"', rest)) {
         let quote = from + at;
-        let escapes = text[opening + 1..quote].bytes().rev().take_while(|byte| *byte == b'\\');
+        let escapes = bytes[opening + 1..quote].iter().rev().take_while(|byte| **byte == b'\\');
         if escapes.count() % 2 == 0 {
             return quote + 1;
         }

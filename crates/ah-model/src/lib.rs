@@ -12,6 +12,7 @@ mod callback;
 mod context;
 mod cursor;
 mod descriptor;
+mod dispatch;
 mod draft;
 mod event;
 mod executor;
@@ -30,6 +31,7 @@ pub mod limits;
 mod message;
 mod page;
 mod party;
+mod price;
 mod query;
 mod question;
 mod record;
@@ -43,7 +45,9 @@ mod run;
 mod runtime;
 #[cfg(feature = "schema")]
 mod schema;
+mod search;
 mod session;
+mod spending;
 mod task;
 mod text;
 mod time;
@@ -72,6 +76,7 @@ pub use descriptor::{
     AgentType, AppDescriptor, CronDescriptor, Descriptor, PermanentDescriptor, SubagentDescriptor,
     SystemDescriptor, UserDescriptor,
 };
+pub use dispatch::{Dispatched, NewDispatch};
 pub use draft::{Draft, DraftFields};
 pub use event::{Appended, Event, EventQuery, NewEvent, Order};
 pub use executor::{
@@ -109,6 +114,7 @@ pub use message::{
 };
 pub use page::{Page, PageLimit, PageRequest};
 pub use party::Party;
+pub use price::{Price, Prices, Rates};
 pub use query::{Query, QueryPairs};
 pub use question::{
     Answer, Answered, NewQuestion, Outcome, Question, QuestionFilter, QuestionStatus,
@@ -127,9 +133,17 @@ pub use run::{
     RunOutcome, RunStatus, Swept, check_lease_ms, check_renewal,
 };
 pub use runtime::{Runtime, RuntimeSpec, RuntimeType};
+pub use search::{
+    IndexPace, IndexState, IndexStep, SEARCH_RULES, Said, SearchHit, SearchQuery, SearchTerm,
+    SearchText, SnippetPart,
+};
 pub use session::{
     Exit, Fork, NewSession, Origin, Session, SessionDetails, SessionFilter, SessionStatus,
     SessionUpdate, StatusChange,
+};
+pub use spending::{
+    Cost, Day, MODEL_LABEL, Spending, SpendingBy, SpendingFilter, SpendingFold, SpendingKey,
+    SpendingSum, SpendingSums, Spent,
 };
 pub use task::{Delivery, NewTask, Task, TaskBatch, TaskFilter};
 pub use text::check_text;

@@ -78,6 +78,10 @@ pub const REPORT_ITEMS_MAX: usize = 1_024;
 pub const RUN_CLAIMS_MAX: u64 = 20;
 /// Longest time that a run may wait to be taken: 30 days.
 pub const RUN_TIMEOUT_MS_MAX: u64 = 30 * 24 * 60 * 60 * 1_000;
+/// Most arguments, and most variables, of a program beside a run.
+pub const DISPATCH_TEXTS_MAX: usize = 1_024;
+/// Most bytes of its arguments and variables, as JSON.
+pub const DISPATCH_BYTES_MAX: usize = 1024 * 1024;
 /// Longest result of a run.
 pub const RUN_RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Longest text of one result that a parent is shown.
@@ -124,3 +128,13 @@ pub const HIVE_IMPORT_MAX: usize = 500;
 pub const REMOVAL_ROWS_MAX: usize = 1_000;
 /// Most bytes that one step gives back to the file system.
 pub const RECLAIM_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Longest text that is looked for.
+pub const SEARCH_TEXT_BYTES_MAX: usize = 1024;
+/// Most words of a text that is looked for.
+pub const SEARCH_TERMS_MAX: usize = 32;
+/// How much of a word counts, in bytes.
+pub const SEARCH_WORD_BYTES_MAX: usize = 64;
+/// How much of what an event says can be found.
+pub const SEARCHED_BYTES_MAX: usize = 64 * 1024;
+/// Most events that one search looks at; a page ends early rather than look at more.
+pub const SEARCH_ROWS_MAX: usize = 5_000;

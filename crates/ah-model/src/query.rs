@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use crate::{
     AgentFilter, ApprovalFilter, Awaited, Cursor, EventQuery, ExecutorFilter, FleetFilter, Invalid,
-    Labels, MessageFilter, Order, PageLimit, PageRequest, QuestionFilter, RunFilter, SessionFilter,
-    TaskFilter,
+    Labels, MessageFilter, Order, PageLimit, PageRequest, QuestionFilter, RunFilter, SearchQuery,
+    SessionFilter, SpendingFilter, TaskFilter,
 };
 
 /// The parts of a query, in order.
@@ -126,6 +126,28 @@ impl Query for AgentFilter {
             kind: text(pairs, "kind"),
             name: text(pairs, "name"),
             destroyed: flag(pairs, "destroyed")?,
+        })
+    }
+}
+
+impl Query for SpendingFilter {
+    fn to_query(&self) -> QueryPairs {
+        let mut pairs = Vec::new();
+        push_some(&mut pairs, "since", self.since.as_ref());
+        push_some(&mut pairs, "until", self.until.as_ref());
+        push_some(&mut pairs, "sessionId", self.session.as_ref());
+        push_some(&mut pairs, "repoId", self.repo_id.as_ref());
+        push_some(&mut pairs, "agent", self.agent.as_ref());
+        pairs
+    }
+
+    fn from_query(pairs: &[(String, String)]) -> Result<Self, Invalid> {
+        Ok(Self {
+            since: parsed(pairs, "since")?,
+            until: parsed(pairs, "until")?,
+            session: parsed(pairs, "sessionId")?,
+            repo_id: number(pairs, "repoId")?,
+            agent: text(pairs, "agent"),
         })
     }
 }
@@ -321,6 +343,31 @@ impl Query for EventQuery {
     }
 }
 
+impl Query for SearchQuery {
+    fn to_query(&self) -> QueryPairs {
+        let mut pairs = Vec::new();
+        push(&mut pairs, "q", &self.text);
+        push_some(&mut pairs, "sessionId", self.session_id.as_ref());
+        push_some(&mut pairs, "repoId", self.repo_id.as_ref());
+        push_some(&mut pairs, "agent", self.agent.as_ref());
+        push_some(&mut pairs, "since", self.since.as_ref());
+        self.types.iter().for_each(|kind| push(&mut pairs, "type", kind));
+        pairs
+    }
+
+    fn from_query(pairs: &[(String, String)]) -> Result<Self, Invalid> {
+        let words = parsed(pairs, "q")?.ok_or_else(|| Invalid::new("q", "is missing"))?;
+        Ok(Self {
+            text: words,
+            session_id: parsed(pairs, "sessionId")?,
+            repo_id: number(pairs, "repoId")?,
+            agent: text(pairs, "agent"),
+            since: parsed(pairs, "since")?,
+            types: all(pairs, "type").map(str::to_owned).collect(),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -375,12 +422,27 @@ mod tests {
         comes_back(&Awaited::Mail(crate::Party::Operator));
         comes_back(&Awaited::Question("q".parse().unwrap()));
         comes_back(&Awaited::Approval("a".parse().unwrap()));
+        comes_back(&SpendingFilter {
+            since: Some("2026-01-01".parse().unwrap()),
+            until: Some("2026-01-31".parse().unwrap()),
+            session: Some("s".parse().unwrap()),
+            repo_id: Some(7),
+            agent: Some("codex".to_owned()),
+        });
         let batch_id = Some("b".parse().unwrap());
         comes_back(&TaskFilter { batch_id, session_id: Some("s".parse().unwrap()) });
         comes_back(&RunFilter {
             statuses: vec![crate::RunStatus::Pending, crate::RunStatus::Failed],
             session_id: Some("s".parse().unwrap()),
             executor_id: Some("spiffe://x/y".parse().unwrap()),
+        });
+        comes_back(&SearchQuery {
+            text: "two \"words here\" -not pre*".parse().unwrap(),
+            session_id: Some("s".parse().unwrap()),
+            repo_id: Some(7),
+            agent: Some("codex".to_owned()),
+            since: Some(Timestamp::from_unix_ms(5)),
+            types: vec!["a".to_owned(), "b c".to_owned()],
         });
         comes_back(&FleetFilter { status: Some(crate::FleetStatus::Ended) });
         comes_back(&EventQuery {

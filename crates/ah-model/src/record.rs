@@ -2,11 +2,16 @@
 //! shape and spelling of a type is taken, what nobody knows is passed over, and one odd value costs
 //! its own reading, not the record's.
 
+mod retold;
+mod transcript;
+
 use std::fmt;
 
 use serde::Serialize;
 
 use crate::{Event, Invalid, JsonObject, JsonSlice, RawJson};
+
+pub(crate) use retold::Retold;
 
 /// A JSON string as it was written. It may hold what no text can: half a surrogate pair.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -46,7 +51,7 @@ fn is_text(json: JsonSlice<'_>) -> bool {
 }
 
 /// The text of a JSON string.
-fn decoded(json: &str) -> String {
+pub(crate) fn decoded(json: &str) -> String {
     serde_json::from_str(json)
         .or_else(|_| serde_json::from_str(&whole_characters(json)))
         .unwrap_or_default()
@@ -109,6 +114,9 @@ impl ToolCall {
     /// Reads a call in any of its spellings.
     pub fn read(json: JsonSlice<'_>) -> Option<Self> {
         let json = json.object();
+        if let Some(call) = transcript::call(&json) {
+            return Some(call);
+        }
         let arguments = json.get(&["arguments", "input", "args"]);
         Some(Self {
             id: text(&json, &["id"]).or_else(|| text(&json, CALL_ID))?,
@@ -119,7 +127,7 @@ impl ToolCall {
 }
 
 /// What somebody said: the parts of `user_message`, `assistant_message` and `message`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spoken<'a> {
     pub(crate) role: Option<JsonSlice<'a>>,
     pub(crate) text: Option<JsonSlice<'a>>,
@@ -131,18 +139,28 @@ pub struct Spoken<'a> {
 impl<'a> Spoken<'a> {
     /// Reads an object, or a plain text.
     pub(crate) fn read(json: JsonSlice<'a>) -> Option<Self> {
-        let plain = is_text(json).then_some(json);
-        if plain.is_none() && !json.as_str().starts_with('{') {
+        if is_text(json) {
+            return Some(Self { text: Some(json), ..Self::default() });
+        }
+        if !json.as_str().starts_with('{') {
             return None;
         }
         let json = json.object();
-        Some(Self {
+        let said = Self::of(&json);
+        match said == Self::default() {
+            true => transcript::spoken(&json).or(Some(said)),
+            false => Some(said),
+        }
+    }
+
+    fn of(json: &JsonObject<'a>) -> Self {
+        Self {
             role: json.get(&["role"]),
-            text: plain.or_else(|| json.get(&["text"])),
+            text: json.get(&["text"]),
             content: json.get(&["content"]),
             files: json.get(&["files"]),
             tool_calls: json.get(&["toolCalls", "tool_calls"]),
-        })
+        }
     }
 }
 
@@ -162,6 +180,9 @@ impl<'a> ToolAnswer<'a> {
     /// Reads an answer: the whole record, or the message inside of its output.
     pub(crate) fn read(json: JsonSlice<'a>) -> Option<Self> {
         let json = json.object();
+        if let Some(answer) = transcript::output(&json) {
+            return Some(answer);
+        }
         let inner = json.get(&["output"]).and_then(|output| output.object().get(&["toolMessage"]));
         let inner = inner.map(JsonSlice::object);
         let said = inner.as_ref().unwrap_or(&json);
@@ -261,6 +282,14 @@ pub enum Record<'a> {
     Message(Spoken<'a>),
     /// `tool_result`.
     ToolResult(ToolAnswer<'a>),
+    /// `tool_result` of a transcript that has several answers in one line, and other parts.
+    ToolResults(Vec<ToolAnswer<'a>>, Vec<JsonSlice<'a>>),
+    /// `user_message`, `assistant_message` or `tool_result` of a program that tells it again.
+    Retold(Retold<'a>),
+    /// `rewind`: the message of this id and all after it were taken back.
+    Rewound(String),
+    /// `tool_status`: the call of this id did not succeed.
+    ToolFailed(String),
     /// `rlm_start`, `rlm_tool_call`, `rlm_tool_result`, `rlm_complete`, of a tool call.
     Rlm(String, Rlm),
     /// `assistant_rewrite`.
@@ -271,7 +300,7 @@ pub enum Record<'a> {
     PostTool(ToolUse<'a>),
     /// `context_copy`: messages that another program kept where it had no history.
     ContextCopy(JsonSlice<'a>),
-    /// `note`, `session_start`, `session_stop`, `unreadable` and every type nobody here knows.
+    /// `note`, `session_start`, `unreadable` and every type nobody here knows.
     NotShown,
 }
 
@@ -280,11 +309,24 @@ impl<'a> Record<'a> {
     pub fn read(event: &'a Event) -> Option<Self> {
         let data = event.data.slice();
         let rlm = |step: Rlm| text(&data.object(), CALL_ID).map(|id| Self::Rlm(id, step));
+        if let kind @ ("user_message" | "assistant_message" | "tool_result") = event.kind.as_str()
+            && let Some(retold) = retold::read(kind, &data.object())
+        {
+            return Some(Self::Retold(retold));
+        }
         match event.kind.as_str() {
             "user_message" => Spoken::read(data).map(Self::UserMessage),
             "assistant_message" => Spoken::read(data).map(Self::AssistantMessage),
-            "message" => Spoken::read(data).map(Self::Message),
-            "tool_result" => ToolAnswer::read(data).map(Self::ToolResult),
+            "message" => Self::message(data),
+            "tool_result" => Self::tool_result(data),
+            "tool_status" => Some(
+                transcript::failed_call(&data.object()).map_or(Self::NotShown, Self::ToolFailed),
+            ),
+            "session_stop" => Some(
+                transcript::last_answer(&data.object())
+                    .map_or(Self::NotShown, Self::AssistantMessage),
+            ),
+            "rewind" => retold::rewound(&data.object()).map(Self::Rewound),
             "rlm_start" => rlm(Rlm::Start),
             "rlm_tool_call" => rlm(Rlm::ToolCall { resumable: has_snapshot(data) }),
             "rlm_tool_result" => rlm(Rlm::ToolResult),
@@ -294,6 +336,21 @@ impl<'a> Record<'a> {
             "post_tool" => ToolUse::read(data).map(Self::PostTool),
             "context_copy" => Some(Self::ContextCopy(data)),
             _ => Some(Self::NotShown),
+        }
+    }
+
+    /// A message; a hook's has no role, because only who the agent works for is told of so.
+    fn message(data: JsonSlice<'a>) -> Option<Self> {
+        let said = Spoken::read(data)?;
+        let object = data.object();
+        let of_hook = said.role.is_none() && transcript::prompt(&object) == said.text;
+        Some(if of_hook { Self::UserMessage(said) } else { Self::Message(said) })
+    }
+
+    fn tool_result(data: JsonSlice<'a>) -> Option<Self> {
+        match transcript::answers(&data.object()) {
+            Some((answers, rest)) => Some(Self::ToolResults(answers, rest)),
+            None => ToolAnswer::read(data).map(Self::ToolResult),
         }
     }
 }

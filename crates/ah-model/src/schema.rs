@@ -9,9 +9,9 @@ use crate::limits::{
     AGENT_NAME_BYTES_MAX, AGENT_TYPE_BYTES_MAX, EXECUTOR_ID_BYTES_MAX, ID_BYTES_MAX,
 };
 use crate::{
-    AgentId, AgentType, ApprovalId, BatchId, Cursor, DraftId, ExecutorId, FeedCursor, FenceId,
-    MemberName, MessageId, OutboxId, Party, QuestionId, RawJson, ReceiptId, RunId, SessionId,
-    Timestamp, TokenHash, TokenId,
+    AgentId, AgentType, ApprovalId, BatchId, Cursor, Day, DraftId, ExecutorId, FeedCursor, FenceId,
+    MemberName, MessageId, OutboxId, Party, QuestionId, RawJson, ReceiptId, RequestId, RunId,
+    SessionId, Timestamp, TokenHash, TokenId,
 };
 
 macro_rules! text_schema {
@@ -41,7 +41,7 @@ macro_rules! id_schema {
 
 id_schema!(
     AgentId, ApprovalId, BatchId, DraftId, FenceId, MemberName, MessageId, OutboxId, QuestionId,
-    ReceiptId, RunId, SessionId, TokenId
+    ReceiptId, RequestId, RunId, SessionId, TokenId
 );
 
 text_schema!(Party, "`operator`, or the name of an agent", {
@@ -64,6 +64,10 @@ text_schema!(AgentType, "user, cron, system, subagent, app, permanent, or anothe
 
 text_schema!(Timestamp, "RFC 3339; answers are in UTC with milliseconds", {
     "format": "date-time",
+});
+
+text_schema!(Day, "A day in UTC, such as 2026-01-31", {
+    "format": "date",
 });
 
 text_schema!(TokenHash, "The SHA-256 of a token, in hexadecimal", {

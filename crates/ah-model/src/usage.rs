@@ -1,5 +1,6 @@
 //! Token totals of a session, kept on its row in the transaction that appends.
 
+use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
 use crate::{Invalid, JsonSlice, RawJson};
@@ -51,7 +52,11 @@ impl Usage {
     /// cannot be read counts nothing and costs no other.
     pub fn of_event(data: &RawJson) -> Self {
         // Most events carry none: the search costs far less than taking them apart.
-        if !["\"usage\"", "\"tokens\""].iter().any(|key| data.as_str().contains(key)) {
+        let bytes = data.as_str().as_bytes();
+        if !["\"usage\"", "\"tokens\""]
+            .iter()
+            .any(|key| memmem::find(bytes, key.as_bytes()).is_some())
+        {
             return Self::default();
         }
         let data = data.slice().object();
@@ -88,6 +93,18 @@ impl Usage {
             reasoning_tokens: self.reasoning_tokens + other.reasoning_tokens,
         }
         .bounded()
+    }
+
+    /// The tokens of all kinds.
+    pub fn total(self) -> u64 {
+        let kinds = [
+            self.input_tokens,
+            self.output_tokens,
+            self.cache_read_tokens,
+            self.cache_write_tokens,
+            self.reasoning_tokens,
+        ];
+        kinds.into_iter().fold(0, u64::saturating_add)
     }
 
     /// Refuses totals that no store can hold.

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use ah_hive::HostRetained;
-use ah_model::{Approval, Receipt};
-use tokio::time::sleep;
+use ah_model::{Approval, IndexPace, IndexState, PageLimit, Receipt};
+use tokio::time::{Instant, sleep};
 
-use crate::limits::{CARRY_OUT_EVERY, RETENTION_EVERY};
+use crate::limits::{CARRY_OUT_EVERY, INDEX_EVENTS, INDEX_EVERY, RETENTION_EVERY};
 use crate::log::JobLine;
 use crate::problem::Failure;
 use crate::state::ServerState;
@@ -15,6 +15,7 @@ use crate::state::ServerState;
 /// The names of the jobs, in metrics and in the log.
 const CARRY_OUT: &str = "carry-out";
 const RETENTION: &str = "retention";
+const INDEX: &str = "search-index";
 
 /// Carries out what was approved until the server stops: at once, what a server that went down left
 /// undone, then what could not be done before. Only where the homes are.
@@ -52,6 +53,31 @@ pub(crate) async fn retain(state: ServerState, grace: Duration) {
                 Err(failure) => failed(&state, RETENTION, &failure),
             }
             sleep(RETENTION_EVERY).await;
+        }
+    };
+    state.until_closing(work).await;
+}
+
+/// Keeps the index of search up to date until the server stops: in small steps that make way for
+/// those who write.
+pub(crate) async fn index(state: ServerState) {
+    let mut pace = IndexPace::default();
+    let work = async {
+        loop {
+            let began = Instant::now();
+            let limit = PageLimit::at_most(INDEX_EVENTS);
+            let step =
+                state.call(move |store| async move { store.update_search_index(limit).await });
+            match step.await {
+                Ok(step) if step.state == IndexState::More => {
+                    sleep(pace.rest(&step, began.elapsed())).await;
+                }
+                Ok(_) => sleep(INDEX_EVERY).await,
+                Err(failure) => {
+                    failed(&state, INDEX, &failure);
+                    sleep(CARRY_OUT_EVERY).await;
+                }
+            }
         }
     };
     state.until_closing(work).await;

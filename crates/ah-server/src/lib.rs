@@ -15,6 +15,7 @@ mod coordinator;
 mod extract;
 mod guard;
 mod health;
+mod hook;
 mod host;
 mod idempotency;
 mod jobs;
@@ -42,11 +43,14 @@ mod watch;
 pub use access::{Access, Scope};
 pub use bind::{Exposure, Transport, check_bind};
 pub use coordinator::{coordinator_router, serve_coordinator};
+pub use hook::{HOOK_SOCKET, HookDesk, Taken, frame};
 pub use limits::HEARTBEAT;
 pub use log::{JobLine, JobSink, LogLine, LogSink};
 pub use mcp::{Caller, Powers, serve_stdio};
 pub use openapi::document as openapi_document;
-pub use options::{AuthMode, PresenceSource, ServerOptions};
+pub use options::{
+    AuthMode, DispatchAnswer, DispatchOrder, DispatchSource, PresenceSource, ServerOptions,
+};
 pub use routes::{TableRow, router, table};
 pub use serve::{RunningServer, serve};
 pub use signal::{serve_until_signal, when_asked_to_end};

@@ -112,6 +112,10 @@ pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(1);
 pub(crate) const SWEEP_GRACE: Duration = Duration::from_secs(30);
 /// How often approvals that are decided and not carried out are tried again.
 pub(crate) const CARRY_OUT_EVERY: Duration = Duration::from_secs(60);
+/// How often the index of search is looked after once it is up to date.
+pub(crate) const INDEX_EVERY: Duration = Duration::from_secs(1);
+/// Events that it takes in at a time: some milliseconds' work.
+pub(crate) const INDEX_EVENTS: u64 = 128;
 /// How often what is too old is removed.
 pub(crate) const RETENTION_EVERY: Duration = Duration::from_secs(60 * 60);
 
@@ -163,6 +167,12 @@ pub(crate) const MCP_SEARCHED_EVENTS_MAX: usize = 20_000;
 pub(crate) const MCP_SEARCHED_BYTES_MAX: usize = 32 * MIB;
 /// Length of the text that is shown around a hit, in characters.
 pub(crate) const MCP_SNIPPET_CHARS: usize = 320;
+/// Longest call of a hook: a payload, with room for the rest.
+#[cfg(unix)]
+pub(crate) const HOOK_BYTES_MAX: u32 = 65 * 1024 * 1024;
+/// How long a hook may take to say what it has to say.
+#[cfg(unix)]
+pub(crate) const HOOK_READ_MAX: Duration = Duration::from_secs(5);
 /// How often changes of agents are looked for, for the sake of their sockets.
 #[cfg(unix)]
 pub(crate) const MCP_SOCKETS_EVERY: Duration = Duration::from_millis(500);

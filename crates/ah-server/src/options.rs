@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ah_hive::{Homes, HostRules};
-use ah_model::ExecutorPresence;
+use ah_model::{ExecutorPresence, Lease, NewDispatch, RequestId};
 use ah_store::{Clock, SystemClock};
 
 use crate::bind::Exposure;
+use crate::hook::HookDesk;
 use crate::limits::MCP_ROUND;
 use crate::log::{JobSink, LogSink};
 use crate::tls::Tls;
@@ -28,6 +29,35 @@ pub enum AuthMode {
 /// Tells which executors are connected; whoever lets them in gives it to the server.
 pub type PresenceSource =
     Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Vec<ExecutorPresence>> + Send>> + Send + Sync>;
+
+/// A program to be started beside a run, by whoever lets executors in. It was checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DispatchOrder {
+    /// Names it.
+    pub id: RequestId,
+    /// The lease that the run is held under.
+    pub lease: Lease,
+    /// What.
+    pub program: NewDispatch,
+}
+
+/// What came of a [`DispatchOrder`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DispatchAnswer {
+    /// It was started, or had been.
+    Begun,
+    /// Nothing was started, for that reason.
+    Refused(String),
+    /// Nobody who holds the run is connected here.
+    NotHere,
+    /// No answer came: it may have been started.
+    Unknown,
+}
+
+/// Has programs started beside runs; whoever lets executors in gives it to the server.
+pub type DispatchSource = Arc<
+    dyn Fn(DispatchOrder) -> Pin<Box<dyn Future<Output = DispatchAnswer> + Send>> + Send + Sync,
+>;
 
 /// How to run a server.
 #[derive(Clone)]
@@ -48,6 +78,8 @@ pub struct ServerOptions {
     pub homes: Option<Homes>,
     /// Where sockets of agents are made; none when absent.
     pub sockets: Option<PathBuf>,
+    /// What takes the calls that hooks hand over, if any are taken.
+    pub hooks: Option<HookDesk>,
     /// How long things are kept.
     pub retention: HostRules,
     /// How long one request of MCP waits, where clients call again by themselves.
@@ -66,6 +98,7 @@ impl Default for ServerOptions {
             clock: Arc::new(SystemClock),
             homes: None,
             sockets: None,
+            hooks: None,
             retention: HostRules::default(),
             mcp_round: MCP_ROUND,
         }

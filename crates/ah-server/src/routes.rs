@@ -3,6 +3,7 @@
 mod agent;
 mod agent_kind;
 mod approval;
+mod dispatch;
 mod draft;
 mod event;
 mod executor;
@@ -20,8 +21,10 @@ mod retention;
 mod run;
 mod run_lease;
 mod runtime;
+mod search;
 mod session;
 mod session_list;
+mod spending;
 mod task;
 mod token;
 mod workspace;
@@ -111,6 +114,7 @@ fn api() -> Routes {
         .merge(agent::routes())
         .merge(agent_kind::routes())
         .merge(approval::routes())
+        .merge(dispatch::routes())
         .merge(draft::routes())
         .merge(event::routes())
         .merge(executor::routes())
@@ -125,10 +129,12 @@ fn api() -> Routes {
         .merge(question::routes())
         .merge(repo::routes())
         .merge(retention::routes())
+        .merge(search::routes())
         .merge(run::routes())
         .merge(run_lease::routes())
         .merge(runtime::routes())
         .merge(session::routes())
+        .merge(spending::routes())
         .merge(task::routes())
         .merge(token::routes())
         .merge(workspace::routes())

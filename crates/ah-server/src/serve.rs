@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use crate::connection::{Activity, Door};
-use crate::jobs::{carry_out, retain};
+use crate::jobs::{carry_out, index, retain};
 use crate::limits::{STOP_MAX, THREADS_MAX};
 #[cfg(unix)]
 use crate::mcp::Sockets;
@@ -40,6 +40,7 @@ pub async fn serve(
         tokio::spawn(sweep_hive(state.clone()));
         tokio::spawn(carry_out(state.clone()));
         tokio::spawn(retain(state.clone(), grace));
+        tokio::spawn(index(state.clone()));
     }
     #[cfg(unix)]
     let sockets = match &state.options.sockets {

@@ -17,7 +17,9 @@ use crate::limits::{BODIES_BYTES_MAX, BODY_UNIT_BYTES, CALLS_MAX, SWEEP_GRACE};
 use crate::live::Live;
 use crate::mcp;
 use crate::metrics::Metrics;
-use crate::options::{PresenceSource, ServerOptions};
+use crate::options::{
+    DispatchAnswer, DispatchOrder, DispatchSource, PresenceSource, ServerOptions,
+};
 
 /// The state of one server. Clones share it; it is served once, because stopping is for good.
 ///
@@ -46,6 +48,8 @@ pub struct Shared {
     pub(crate) claims: Arc<Claims>,
     /// Who is asked for executors that are connected, if this process lets any in.
     presence: OnceLock<PresenceSource>,
+    /// Who has programs started beside runs, likewise.
+    dispatch: OnceLock<DispatchSource>,
     /// What callers of MCP share.
     pub(crate) mcp: mcp::Shared,
     closing: watch::Sender<bool>,
@@ -78,6 +82,7 @@ impl ServerState {
             live: Arc::new(Live::new()),
             claims: Arc::default(),
             presence: OnceLock::new(),
+            dispatch: OnceLock::new(),
             mcp: mcp::Shared::default(),
             closing: watch::Sender::new(false),
             requests: Requests::new(&SystemIds),
@@ -118,6 +123,19 @@ impl ServerState {
     pub fn ask_for_presence(&self, source: PresenceSource) {
         // Executors come in at one place of a process.
         let _ = self.presence.set(source);
+    }
+
+    /// From here on `source` has programs started beside runs; who is asked first stays it.
+    pub fn dispatch_through(&self, source: DispatchSource) {
+        let _ = self.dispatch.set(source);
+    }
+
+    /// Has a program started beside a run.
+    pub(crate) async fn dispatched(&self, order: DispatchOrder) -> DispatchAnswer {
+        match self.dispatch.get() {
+            Some(source) => source(order).await,
+            None => DispatchAnswer::NotHere,
+        }
     }
 
     /// The executors that are connected to this process.

@@ -240,6 +240,15 @@ TABLE schema_migrations
   name text NOT NULL
   sha256 text NOT NULL
   applied_at timestamp with time zone NOT NULL
+TABLE search_gone
+  id bigint NOT NULL
+TABLE search_index
+  position bigint NOT NULL
+  rules bigint NOT NULL
+  merging bigint NOT NULL
+TABLE search_words
+  id bigint NOT NULL
+  words tsvector NOT NULL
 TABLE session_labels
   session_id text NOT NULL
   k text NOT NULL
@@ -291,6 +300,17 @@ TABLE sessions
   instance_id text
   instance_number bigint
   begun_by text
+TABLE spendings
+  session_id text NOT NULL
+  day text NOT NULL
+  told boolean NOT NULL
+  model text NOT NULL
+  input_tokens bigint NOT NULL
+  output_tokens bigint NOT NULL
+  cache_read_tokens bigint NOT NULL
+  cache_write_tokens bigint NOT NULL
+  reasoning_tokens bigint NOT NULL
+  cost_nanos bigint NOT NULL
 TABLE tasks
   id bigint NOT NULL
   session_id text NOT NULL
@@ -389,6 +409,9 @@ CREATE INDEX runs_session ON runs USING btree (session_id)
 CREATE INDEX runs_take_by ON runs USING btree (take_by) WHERE ((status = 'pending'::text) AND (take_by IS NOT NULL))
 CREATE UNIQUE INDEX runtimes_pkey ON runtimes USING btree (id)
 CREATE UNIQUE INDEX schema_migrations_pkey ON schema_migrations USING btree (version)
+CREATE UNIQUE INDEX search_gone_pkey ON search_gone USING btree (id)
+CREATE UNIQUE INDEX search_words_pkey ON search_words USING btree (id)
+CREATE INDEX search_words_words ON search_words USING gin (words)
 CREATE INDEX session_labels_k_v ON session_labels USING btree (k, v)
 CREATE UNIQUE INDEX session_labels_pkey ON session_labels USING btree (session_id, k)
 CREATE INDEX sessions_activity ON sessions USING btree (last_activity_at, id)
@@ -397,6 +420,7 @@ CREATE UNIQUE INDEX sessions_instance ON sessions USING btree (instance_id, inst
 CREATE UNIQUE INDEX sessions_origin ON sessions USING btree (source, external_id) WHERE (source IS NOT NULL)
 CREATE INDEX sessions_parent ON sessions USING btree (parent_session_id) WHERE (parent_session_id IS NOT NULL)
 CREATE UNIQUE INDEX sessions_pkey ON sessions USING btree (id)
+CREATE UNIQUE INDEX spendings_pkey ON spendings USING btree (session_id, day, told, model)
 CREATE INDEX tasks_batch ON tasks USING btree (batch_id)
 CREATE UNIQUE INDEX tasks_pkey ON tasks USING btree (id)
 CREATE INDEX tasks_session ON tasks USING btree (session_id)

@@ -104,6 +104,10 @@ CREATE TABLE drafts (
   updated_at   TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
 );
 
+CREATE TRIGGER events_gone AFTER DELETE ON events BEGIN
+  INSERT OR IGNORE INTO search_gone VALUES (old.id);
+END;
+
 CREATE TABLE events (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,
   session_id   TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
@@ -365,6 +369,28 @@ CREATE TABLE schema_migrations (
   applied_at TEXT NOT NULL
 );
 
+CREATE TABLE search_gone (
+  id INTEGER PRIMARY KEY
+);
+
+CREATE TABLE search_index (
+  position INTEGER NOT NULL,                  -- the number of the last event that was read
+  rules    INTEGER NOT NULL,                  -- how events were read
+  merging  INTEGER NOT NULL                   -- 0: no; 1: to begin; 2: what is gone is being written out
+);
+
+CREATE VIRTUAL TABLE search_words USING fts5(
+  words, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii'
+);
+
+CREATE TABLE 'search_words_config'(k PRIMARY KEY, v) WITHOUT ROWID;
+
+CREATE TABLE 'search_words_data'(id INTEGER PRIMARY KEY, block BLOB);
+
+CREATE TABLE 'search_words_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER);
+
+CREATE TABLE 'search_words_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
+
 CREATE TABLE session_labels (
   session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
   k          TEXT NOT NULL,
@@ -402,6 +428,20 @@ CREATE UNIQUE INDEX sessions_instance ON sessions(instance_id, instance_number) 
 CREATE UNIQUE INDEX sessions_origin ON sessions(source, external_id) WHERE source IS NOT NULL;
 
 CREATE INDEX sessions_parent ON sessions(parent_session_id) WHERE parent_session_id IS NOT NULL;
+
+CREATE TABLE spendings (
+  session_id         TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+  day                TEXT NOT NULL,           -- 2026-01-31, UTC
+  told               INTEGER NOT NULL,        -- whether cost_nanos was told
+  model              TEXT NOT NULL,           -- empty when nobody said
+  input_tokens       INTEGER NOT NULL,
+  output_tokens      INTEGER NOT NULL,
+  cache_read_tokens  INTEGER NOT NULL,
+  cache_write_tokens INTEGER NOT NULL,
+  reasoning_tokens   INTEGER NOT NULL,
+  cost_nanos         INTEGER NOT NULL,        -- billionths of a US dollar
+  PRIMARY KEY (session_id, day, told, model)
+) WITHOUT ROWID;
 
 CREATE TABLE tasks (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use ah_model::{
-    AgentId, Appended, Event, EventQuery, NewEvent, Order, SessionId, Timestamp, Usage, limits,
+    AgentId, Appended, Event, EventQuery, NewEvent, Order, SessionId, SpendingSums, Timestamp,
+    Usage, limits,
 };
 use ah_store::{EventWatch, Events, Kind, StoreError};
 use async_trait::async_trait;
@@ -15,7 +16,7 @@ use crate::statement::{marks, padded};
 use crate::tx::{Column, Dialect, More, Param, Row, Tx, query_all};
 use crate::usage::{self, Owner};
 use crate::watch::SqlWatch;
-use crate::{agent, session};
+use crate::{agent, session, spending};
 
 const COLUMNS: &[Column] = &[
     Column::Text("session_id"),
@@ -66,15 +67,15 @@ pub(crate) fn append(
     // An empty log has no keys to look for.
     let known = if before == 0 { HashMap::new() } else { known_keys(tx, session, events)? };
     let plan = Plan::new(before, events, known);
+    let now = ctx.now();
     if !plan.new.is_empty() {
-        let now = ctx.now();
         let mut rows = plan.new.iter().map(|(seq, at)| row(session, *seq, &events[*at], now));
         tx.insert_rows("events", COLUMNS, &mut rows)?;
         advance(tx, session, plan.end, wanted.active_at)?;
     }
     if counted {
-        let new = plan.new.iter().map(|(_, at)| spent[*at]);
-        spend(tx, session, agent.as_ref(), new.fold(Usage::default(), Usage::plus))?;
+        let new = plan.new.iter().map(|(_, at)| (&events[*at], spent[*at]));
+        spend(tx, session, agent.as_ref(), sums(new, now))?;
     }
     Ok(Appended {
         session_id: session.clone(),
@@ -176,15 +177,26 @@ fn advance(
     .map(drop)
 }
 
+/// What events spent, by day and model.
+fn sums<'a>(events: impl Iterator<Item = (&'a NewEvent, Usage)>, now: Timestamp) -> SpendingSums {
+    let mut sums = SpendingSums::default();
+    for (event, usage) in events.filter(|(_, usage)| *usage != Usage::default()) {
+        sums.add_event(&event.data, usage, event.ts.unwrap_or(now));
+    }
+    sums
+}
+
 fn spend(
     tx: &mut dyn Tx,
     session: &SessionId,
     agent: Option<&AgentId>,
-    spent: Usage,
+    sums: SpendingSums,
 ) -> Result<(), StoreError> {
+    let spent = sums.usage();
     if spent == Usage::default() {
         return Ok(());
     }
+    spending::add(tx, session, sums)?;
     usage::add(tx, Owner::Session(session.as_str()), spent)?;
     agent.map_or(Ok(()), |agent| usage::add(tx, Owner::Agent(agent.as_str()), spent))
 }

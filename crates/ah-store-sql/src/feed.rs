@@ -66,19 +66,31 @@ fn rows_that_fit(tx: &mut dyn Tx, after: u64, rows: u64) -> Result<u64, StoreErr
     Ok(fit)
 }
 
-fn events(tx: &mut dyn Tx, after: u64, rows: u64) -> Result<Vec<(u64, Event)>, StoreError> {
+/// Events as `read` makes them of their rows; it says how large each is.
+fn events<T>(
+    tx: &mut dyn Tx,
+    after: u64,
+    rows: u64,
+    read: impl Fn(&dyn Row) -> Result<(u64, T, usize), StoreError>,
+) -> Result<Vec<(u64, T)>, StoreError> {
     let fit = rows_that_fit(tx, after, rows)?;
     let (mut events, mut bytes) = (Vec::new(), 0);
     tx.query(EVENTS, &[after.into(), fit.into()], &mut |row| {
-        let event = read_event(row)?;
-        bytes += event.1.data.as_str().len();
+        let (number, event, size) = read(row)?;
+        bytes += size;
         if bytes > limits::PAGE_BYTES_MAX && !events.is_empty() {
             return Ok(More::No);
         }
-        events.push(event);
+        events.push((number, event));
         Ok(More::Yes)
     })?;
     Ok(events)
+}
+
+fn sized(row: &dyn Row) -> Result<(u64, Event, usize), StoreError> {
+    let (number, event) = read_event(row)?;
+    let size = event.data.as_str().len();
+    Ok((number, event, size))
 }
 
 /// What a look at the feed found.
@@ -126,6 +138,35 @@ impl<'a> Part<'a> {
     }
 }
 
+/// Events with their numbers; one that cannot be read is nothing.
+pub(crate) type Numbered = Vec<(u64, Option<Event>)>;
+
+/// The log of all events, up to where nothing can come before anything in it any more.
+pub(crate) struct SettledEvents<'a>(Part<'a>);
+
+impl<'a> SettledEvents<'a> {
+    /// Must stand before the first statement of the transaction, which takes the snapshot.
+    pub(crate) fn begin(ctx: &'a Resources) -> Self {
+        Self(Part::new("events", &ctx.horizon.events))
+    }
+
+    /// Events behind a number, and what to wait for where one may still come between.
+    pub(crate) fn after(
+        &self,
+        tx: &mut dyn Tx,
+        after: u64,
+        rows: u64,
+    ) -> Result<(Numbered, Option<Wait>), StoreError> {
+        let read = |row: &dyn Row| match sized(row) {
+            Ok((number, event, size)) => Ok((number, Some(event), size)),
+            Err(_) => Ok((row.uint(0)?, None, 0)),
+        };
+        let mut events = events(tx, after, rows, read)?;
+        let wait = self.0.cut(tx, after, &mut events)?;
+        Ok((events, wait))
+    }
+}
+
 /// What happened after `after`: changes first, so that a session is known before its events.
 fn read(
     tx: &mut dyn Tx,
@@ -146,7 +187,7 @@ fn read(
         entries.push(FeedEntry { cursor, happening: Happening::Change(change) });
     }
     let rows = rows - entries.len() as u64;
-    let mut events = if rows == 0 { Vec::new() } else { events(tx, after.event, rows)? };
+    let mut events = if rows == 0 { Vec::new() } else { events(tx, after.event, rows, sized)? };
     let events_wait = of_events.cut(tx, after.event, &mut events)?;
     for (number, event) in events {
         cursor.event = number;

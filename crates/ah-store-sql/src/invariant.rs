@@ -62,6 +62,25 @@ const RULES: &[Rule] = &[
               WHERE (status IN ('succeeded', 'failed', 'cancelled')) <> (ended_at IS NOT NULL)",
     },
     Rule {
+        // As fractions, for a sum of whole numbers may not fit; those are exact up to 2^53.
+        text: "what a session spent by day and model adds up to its totals",
+        sql: "SELECT 'session ' || s.id || ': ' || s.input_tokens || ' input and ' || \
+              s.output_tokens || ' output tokens, other sums by day' FROM sessions s LEFT JOIN \
+              (SELECT session_id, sum(input_tokens * 1.0) AS input, \
+              sum(output_tokens * 1.0) AS output, sum(cache_read_tokens * 1.0) AS cache_read, \
+              sum(cache_write_tokens * 1.0) AS cache_write, \
+              sum(reasoning_tokens * 1.0) AS reasoning FROM spendings GROUP BY session_id) p \
+              ON p.session_id = s.id WHERE \
+              (s.input_tokens < 9007199254740992 AND s.input_tokens <> coalesce(p.input, 0)) OR \
+              (s.output_tokens < 9007199254740992 AND s.output_tokens <> coalesce(p.output, 0)) OR \
+              (s.cache_read_tokens < 9007199254740992 \
+              AND s.cache_read_tokens <> coalesce(p.cache_read, 0)) OR \
+              (s.cache_write_tokens < 9007199254740992 \
+              AND s.cache_write_tokens <> coalesce(p.cache_write, 0)) OR \
+              (s.reasoning_tokens < 9007199254740992 \
+              AND s.reasoning_tokens <> coalesce(p.reasoning, 0))",
+    },
+    Rule {
         text: "a repository has a known version control system",
         sql: "SELECT 'repo ' || id || ': vcs ' || vcs FROM repos WHERE vcs NOT IN \
               ('git', 'hg', 'jj', 'bzr', 'fossil', 'pijul', 'svn', 'none')",
@@ -187,6 +206,12 @@ const RULES: &[Rule] = &[
               WHERE kind NOT IN ('retention', 'purge')",
     },
     Rule {
+        text: "search says once how far its index reaches",
+        sql: "SELECT 'search_index: ' || count(*) || ' rows' FROM search_index HAVING count(*) <> 1 \
+              UNION ALL SELECT 'search_index: position ' || position FROM search_index \
+              WHERE position < 0",
+    },
+    Rule {
         text: "sessions of an agent have numbers it has given",
         sql: "SELECT 'session ' || s.id || ': number ' || coalesce(s.instance_number, 0) || ' of ' || \
               i.session_count FROM sessions s JOIN agent_instances i ON i.id = s.instance_id \
@@ -195,8 +220,25 @@ const RULES: &[Rule] = &[
     },
 ];
 
+/// What no upkeep would take out of the index.
+const SEARCHED: &str = "search has no event that is gone, other than those it is about to forget";
+
+/// Rules about what each engine keeps in its own way.
+const POSTGRES_RULES: &[Rule] = &[Rule {
+    text: SEARCHED,
+    sql: "SELECT 'search_words: event ' || w.id FROM search_words w \
+          WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.id = w.id) \
+          AND NOT EXISTS (SELECT 1 FROM search_gone g WHERE g.id = w.id)",
+}];
+
 /// Rules that only SQLite needs or can check; PostgreSQL keeps the first two itself.
 const SQLITE_RULES: &[Rule] = &[
+    Rule {
+        text: SEARCHED,
+        sql: "SELECT 'search_words: event ' || w.id FROM search_words_docsize w \
+              WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.id = w.id) \
+              AND NOT EXISTS (SELECT 1 FROM search_gone g WHERE g.id = w.id)",
+    },
     Rule {
         text: "the file's structure is sound",
         sql: "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'",
@@ -277,7 +319,7 @@ impl SqlStore {
         self.read(|tx, _| {
             let special = match tx.dialect() {
                 Dialect::Sqlite => SQLITE_RULES,
-                Dialect::Postgres => &[],
+                Dialect::Postgres => POSTGRES_RULES,
             };
             let mut report = CheckReport { rules: Vec::new(), violations: Vec::new() };
             for rule in special.iter().chain(RULES) {

@@ -4,9 +4,10 @@ use ah_model::{Lifecycle, Party};
 use ah_store::{Kind, StoreError};
 
 use crate::agent;
+use crate::names::{self, Named};
 use crate::session::Access;
 use crate::statement::{marks, padded};
-use crate::tx::{Dialect, Row, Tx, query_all};
+use crate::tx::{Dialect, Row, Tx, query_all, query_first};
 
 /// Which agents take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,11 +18,6 @@ pub(crate) enum Standing {
     Known,
 }
 
-struct Named {
-    name: String,
-    is_dead: bool,
-}
-
 macro_rules! named {
     ($which:literal) => {
         concat!("SELECT name, lifecycle FROM agent_instances WHERE lower(name) ", $which)
@@ -29,9 +25,11 @@ macro_rules! named {
 }
 
 const NAMED: &str = named!("= $1");
-/// Mail has a sender and a recipient. For a list of names SQLite makes a table in memory first.
-const BOTH_NAMED: &str = concat!(named!("= $1"), " UNION ALL ", named!("= $2"));
 const ANY_NAMED: &str = named!("IN");
+
+fn read(row: &dyn Row) -> Result<Named, StoreError> {
+    Ok(Named { name: row.text(0)?, is_dead: row.str(1)? == Lifecycle::Dead.as_str() })
+}
 
 /// The agents of these names. Who is going to address something to them
 /// ([`Access::Change`]) keeps them from going before the transaction ends, so nothing is addressed to
@@ -41,27 +39,26 @@ fn named<'a>(
     names: impl Iterator<Item = &'a str>,
     access: Access,
 ) -> Result<Vec<Named>, StoreError> {
-    let mut names: Vec<String> = names.map(str::to_ascii_lowercase).collect();
-    names.sort_unstable();
-    names.dedup();
-    let read = |row: &dyn Row| {
-        Ok(Named { name: row.text(0)?, is_dead: row.str(1)? == Lifecycle::Dead.as_str() })
-    };
-    let sql = match (names.as_slice(), tx.dialect()) {
+    let mut lower: Vec<String> = names.map(str::to_ascii_lowercase).collect();
+    lower.sort_unstable();
+    lower.dedup();
+    let dialect = tx.dialect();
+    match (lower.as_slice(), dialect) {
         ([], _) => return Ok(Vec::new()),
-        ([name], Dialect::Sqlite) => return query_all(tx, NAMED, &[name.into()], read),
-        ([one, other], Dialect::Sqlite) => {
-            return query_all(tx, BOTH_NAMED, &[one.into(), other.into()], read);
+        (_, Dialect::Sqlite) => {
+            // For a list of names SQLite makes a table in memory first.
+            let one = |tx: &mut dyn Tx, name: &str| query_first(tx, NAMED, &[name.into()], read);
+            let each = lower.into_iter().filter_map(|name| names::find(tx, name, one).transpose());
+            return each.collect();
         }
-        (_, dialect) => {
-            let for_keeping = match access {
-                Access::Read => "",
-                Access::Change => dialect.for_keeping(),
-            };
-            format!("{ANY_NAMED} ({}){for_keeping}", marks(1, names.len()))
-        }
+        (_, Dialect::Postgres) => {}
+    }
+    let for_keeping = match access {
+        Access::Read => "",
+        Access::Change => dialect.for_keeping(),
     };
-    query_all(tx, &sql, &padded([], names.iter().map(Into::into)), read)
+    let sql = format!("{ANY_NAMED} ({}){for_keeping}", marks(1, lower.len()));
+    query_all(tx, &sql, &padded([], lower.iter().map(Into::into)), read)
 }
 
 fn agent_names<'a>(parties: &[&'a Party]) -> impl Iterator<Item = &'a str> {

@@ -9,6 +9,7 @@ use ah_model::Timestamp;
 use ah_store::StoreError;
 
 use crate::lull::Lull;
+use crate::names::Names;
 
 /// The engine a statement is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -220,6 +221,11 @@ pub(crate) trait Tx {
 
     /// What the transaction knows about when something is due next, if it can outlive one write.
     fn lull(&mut self) -> Option<&mut Lull> {
+        None
+    }
+
+    /// The agents that are known from writes before, if this is a write that may know.
+    fn names(&mut self) -> Option<&mut Names> {
         None
     }
 

@@ -29,7 +29,9 @@ mod restore;
 mod retention;
 mod run;
 mod runtime;
+mod search;
 mod session;
+mod spending;
 mod task;
 mod token;
 mod workspace;
@@ -58,7 +60,9 @@ pub use restore::{Roster, load_agents, restore_agent};
 pub use retention::Retention;
 pub use run::Runs;
 pub use runtime::Runtimes;
+pub use search::Searches;
 pub use session::{SessionFork, Sessions};
+pub use spending::Spendings;
 pub use task::Tasks;
 pub use token::Tokens;
 pub use workspace::Workspaces;
@@ -83,7 +87,9 @@ pub trait Store:
     + Retention
     + Runs
     + Runtimes
+    + Searches
     + Sessions
+    + Spendings
     + Tasks
     + Tokens
     + Workspaces

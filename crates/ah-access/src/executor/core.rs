@@ -6,6 +6,7 @@
 //! sent in the order of the outbox.
 
 mod beat;
+mod beside;
 mod fences;
 mod input;
 mod link;
@@ -14,7 +15,8 @@ mod requests;
 mod runs;
 
 pub use input::{
-    AgentOptions, Input, Output, Process, Restored, RestoredRun, Said, Signal, Stream, Verdict,
+    AgentOptions, Input, Output, Process, Restored, RestoredBeside, RestoredRun, Said, Signal,
+    Stream, Verdict,
 };
 
 use std::collections::{BTreeMap, VecDeque};
@@ -42,6 +44,8 @@ pub struct Agent {
     reports: reports::Progress,
     /// How requests were answered, so that one that comes again is answered alike.
     answered: VecDeque<(RequestId, Reply)>,
+    /// What was started beside runs.
+    beside: beside::Besides,
     /// Fences that are being reached.
     fences: BTreeMap<RequestId, fences::Fencing>,
     load: Load,
@@ -61,6 +65,7 @@ impl Agent {
             runs: BTreeMap::new(),
             reports: reports::Progress::new(&restored),
             answered: VecDeque::new(),
+            beside: beside::Besides::default(),
             fences: BTreeMap::new(),
             load: Load::default(),
             began_ms: now.ms,
@@ -87,9 +92,7 @@ impl Agent {
             Input::Kept { last_seq, ends } => self.kept(last_seq, &ends),
             Input::OutboxBegun { outbox, base } => self.outbox_begun(now, outbox, base),
             Input::Read { items } => self.read(items),
-            Input::Process { run_id, epoch, process } => {
-                self.process(now, &run_id, epoch, process);
-            }
+            Input::Process { program, process } => self.program(now, program, process),
             Input::Measured { load } => self.load = load,
             Input::Rotated => self.rotate(now),
             Input::Heard { said } => self.out.push(Output::Say(said)),

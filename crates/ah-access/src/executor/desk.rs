@@ -4,16 +4,17 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use ah_model::{Happened, Lease, OutboxId, ReportRefusal, RequestId};
+use ah_model::{Happened, Lease, OutboxId, ReportRefusal, RequestId, RunId};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::core::{Input, Process, Said, Signal};
 use super::fence::Fences;
-use super::host::{Host, HostError, Start};
+use super::host::{Host, HostError, Start, StartBeside};
 use super::outbox::{Draft, Outbox, OutboxError};
+use super::program::ProgramId;
 use super::pump::Pump;
 use super::serve::Message;
-use crate::frame::{Fence, Launch};
+use crate::frame::{Dispatch, Fence, Launch};
 
 /// Most items and bytes that are read of the outbox at a time.
 const READ_ITEMS: usize = 512;
@@ -30,7 +31,11 @@ pub(super) enum Job {
         through: u64,
         refused: Vec<ReportRefusal>,
     },
-    Drop(Lease),
+    /// What a program writes may be moved from here on.
+    Watch(ProgramId),
+    /// All of a program beside a run is written down.
+    Told(ProgramId),
+    Drop(ProgramId),
 }
 
 /// Gives work to the thread, and to hands of their own.
@@ -78,7 +83,23 @@ impl Desk {
                 Ok(_) => Process::Started,
                 Err(error) => Process::Failed { reason: described(&error) },
             };
-            desk.tell(Input::Process { run_id: lease.run_id, epoch, process });
+            desk.tell(Input::Process { program: (&lease).into(), process });
+        });
+    }
+
+    /// Starts a program beside a run that is surely its own until then.
+    pub(super) fn start_beside(&self, dispatch: Dispatch, until_ms: u64) {
+        let desk = self.clone();
+        tokio::task::spawn_blocking(move || {
+            let Dispatch { request, run_id, epoch, argv, env, directory, timeout_ms } = dispatch;
+            let (lease, dispatch, until_ms) = (Lease { run_id, epoch }, request.id, Some(until_ms));
+            let program = ProgramId { lease: lease.clone(), dispatch: Some(dispatch.clone()) };
+            let start = StartBeside { lease, dispatch, argv, env, directory, timeout_ms, until_ms };
+            let process = match desk.host.start_beside(start) {
+                Ok(_) => Process::Started,
+                Err(error) => Process::Failed { reason: described(&error) },
+            };
+            desk.tell(Input::Process { program, process });
         });
     }
 
@@ -87,20 +108,20 @@ impl Desk {
         tokio::task::spawn_blocking(move || desk.host.prolong(&leases, until_ms));
     }
 
-    pub(super) fn signal(&self, lease: Lease, signal: Signal) {
+    pub(super) fn signal(&self, program: ProgramId, signal: Signal) {
         let desk = self.clone();
         tokio::task::spawn_blocking(move || {
             let done = match signal {
                 Signal::Stop { grace_ms } => {
-                    desk.host.stop(&lease, Duration::from_millis(grace_ms))
+                    desk.host.stop(&program, Duration::from_millis(grace_ms))
                 }
-                Signal::Kill => desk.host.kill(&lease),
-                Signal::Pause => desk.host.pause(&lease),
-                Signal::Resume => desk.host.resume(&lease),
+                Signal::Kill => desk.host.kill(&program),
+                Signal::Pause => desk.host.pause(&program),
+                Signal::Resume => desk.host.resume(&program),
             };
             if let Err(error) = done {
                 let detail = described(&error);
-                let said = Said::Trouble { run_id: lease.run_id, detail };
+                let said = Said::Trouble { run_id: program.lease.run_id, detail };
                 desk.tell(Input::Heard { said });
             }
         });
@@ -157,37 +178,35 @@ impl Clerk {
                 Job::Keep(draft) => self.keep(draft),
                 Job::Begin(outbox) => self.begin(&outbox),
                 Job::Forget { through, refused } => self.forget(through, &refused),
-                Job::Drop(lease) => match self.host.forget(&lease) {
-                    // It was never begun here.
-                    Ok(()) | Err(HostError::NotHeld { .. }) => {}
-                    Err(error) => self.trouble(&lease, &error),
-                },
+                Job::Watch(program) => self.pump.watch(program),
+                Job::Told(program) => self.expect(&program, self.host.told(&program)),
+                Job::Drop(program) => self.expect(&program, self.host.forget(&program)),
             }
         }
     }
 
+    fn expect(&self, program: &ProgramId, done: Result<(), HostError>) {
+        match done {
+            // It was never begun here.
+            Ok(()) | Err(HostError::NotHeld { .. }) => {}
+            Err(error) => self.trouble(&program.lease.run_id, &error),
+        }
+    }
+
     fn keep(&self, draft: Draft) {
-        let lease = Lease { run_id: draft.run_id.clone(), epoch: draft.epoch };
-        let (begins, ends) = match draft.what {
-            Happened::Started {} => (true, false),
-            Happened::Ended(_) => (false, true),
-            Happened::Event { .. } => (false, false),
-        };
         let seq = loop {
             match self.outbox.append(vec![draft.clone()]) {
                 Ok(numbers) => break *numbers.end(),
                 Err(OutboxError::Full { .. }) => std::thread::sleep(AGAIN),
                 Err(error) => {
-                    self.trouble(&lease, &error);
+                    self.trouble(&draft.run_id, &error);
                     std::thread::sleep(AGAIN);
                 }
             }
         };
-        let ends = if ends { vec![(lease.run_id.clone(), lease.epoch, seq)] } else { Vec::new() };
+        let is_end = matches!(draft.what, Happened::Ended(_));
+        let ends = if is_end { vec![(draft.run_id, draft.epoch, seq)] } else { Vec::new() };
         let _ = self.messages.send(Message::Input(Input::Kept { last_seq: seq, ends }));
-        if begins {
-            self.pump.watch(lease);
-        }
     }
 
     /// Nothing can be reported before it is there.
@@ -218,8 +237,8 @@ impl Clerk {
         let _ = self.messages.send(Message::Input(Input::Heard { said }));
     }
 
-    fn trouble(&self, lease: &Lease, error: &dyn std::error::Error) {
-        let said = Said::Trouble { run_id: lease.run_id.clone(), detail: described(error) };
+    fn trouble(&self, run_id: &RunId, error: &dyn std::error::Error) {
+        let said = Said::Trouble { run_id: run_id.clone(), detail: described(error) };
         let _ = self.messages.send(Message::Input(Input::Heard { said }));
     }
 }

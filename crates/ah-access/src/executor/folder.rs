@@ -14,19 +14,22 @@
 //! | `exit.json` | keeper, or executor if it was lost | how it ended; durable before it is told |
 //! | `void` | executor | a keeper that comes late begins nothing |
 //! | `progress` | executor | how far the output is reported |
+//! | `told` | executor | all that is to be said of a program beside a run is reported |
+//! | `beside/` | executor | a folder like this for each program that was started beside the run |
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use ah_model::{Exit, Lease, MemberName, RunOutcome, SessionId, Timestamp};
+use ah_model::{Exit, Lease, MemberName, RequestId, RunOutcome, SessionId, Timestamp};
 use ah_process::{Born, Process};
 use rustix::fs::{CWD, Mode, OFlags};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::parameters::{Hold, Program};
+use super::program::ProgramId;
 use crate::file::{self, Access, FileError};
 use crate::frame::Ended;
 
@@ -44,12 +47,17 @@ const PAUSED: &str = "paused";
 const NOT_STARTED: &str = "not-started";
 const EXIT: &str = "exit.json";
 const VOID: &str = "void";
+const TOLD: &str = "told";
+const BESIDE: &str = "beside";
+/// What the names of folders of programs beside a run begin with: an id may begin with anything.
+const OF_REQUEST: &str = "of-";
 /// Where it is noted how far the output is reported.
 pub(super) const PROGRESS: &str = "progress";
 /// The variable that tells the processes of a run from all others of the machine.
 pub(super) const MARK: &str = "AH_RUN_FOLDER";
 /// Why a keeper ended its program by itself.
 const AWAY: &str = "its executor was away until its lease was over";
+const TOO_LONG: &str = "its time was over before it ended";
 /// Longest file that is read here: an order with its arguments escaped.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
@@ -81,6 +89,9 @@ impl Stream {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Order {
     pub(super) lease: Lease,
+    /// The request that started it beside the run, if it is not the run's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) dispatch: Option<RequestId>,
     pub(super) session_id: SessionId,
     /// The member of a fleet that it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,6 +109,15 @@ pub(super) struct Order {
     /// Until when it may run without another word, in milliseconds since the machine began.
     #[serde(default)]
     pub(super) until_ms: Option<u64>,
+    /// How long it may run at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) timeout_ms: Option<u64>,
+}
+
+impl Order {
+    pub(super) fn program_id(&self) -> ProgramId {
+        ProgramId { lease: self.lease.clone(), dispatch: self.dispatch.clone() }
+    }
 }
 
 /// A process as it is known again; without its birth where the system shows none.
@@ -128,6 +148,8 @@ pub enum Asked {
     Kill,
     /// Its executor was away until the lease was over.
     Lease,
+    /// Its own time was over.
+    Timeout,
 }
 
 /// How a program ended.
@@ -194,6 +216,7 @@ impl End {
             (Some(reason), ..) => reason.clone(),
             (_, Some(reason), ..) => format!("lost: {reason}"),
             _ if self.asked == Some(Asked::Lease) => AWAY.to_owned(),
+            _ if self.asked == Some(Asked::Timeout) => TOO_LONG.to_owned(),
             (_, _, Some(code), _) => format!("exit code {code}"),
             (_, _, _, Some(signal)) => format!("signal {signal}"),
             (None, None, None, None) => "no end that is known".to_owned(),
@@ -213,6 +236,27 @@ impl Folder {
     /// The folder of a lease below `root`.
     pub(super) fn of(root: &Path, lease: &Lease) -> Self {
         Self(root.join(format!("{}-{}", lease.epoch, lease.run_id)))
+    }
+
+    /// The folder of a program that was started beside the run of this one, in a place that is made.
+    pub(super) fn beside(&self, dispatch: &RequestId) -> Result<Self, FileError> {
+        let root = self.0.join(BESIDE);
+        if !root.is_dir() {
+            file::make_private_dir(&root)?;
+            file::sync_dir(&self.0)?;
+        }
+        Ok(Self(root.join(format!("{OF_REQUEST}{dispatch}"))))
+    }
+
+    /// The folders of all programs beside the run of this one.
+    pub(super) fn besides(&self) -> Result<Vec<PathBuf>, FileError> {
+        let root = self.0.join(BESIDE);
+        let failed = |error| FileError::io("list", &root, error);
+        match std::fs::read_dir(&root) {
+            Ok(entries) => entries.map(|entry| Ok(entry.map_err(failed)?.path())).collect(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(failed(error)),
+        }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -358,6 +402,25 @@ impl Folder {
 
     pub(super) fn note_not_started(&self, why: &str) -> Result<(), FileError> {
         file::replace(&self.0.join(NOT_STARTED), why.as_bytes(), Access::Private)
+    }
+
+    /// Whether its program began: somebody noted it, and it became what it should.
+    pub(super) fn has_begun(&self) -> Result<bool, FileError> {
+        Ok(self.program()?.is_some() && self.not_started().is_none())
+    }
+
+    pub(super) fn is_told(&self) -> bool {
+        self.0.join(TOLD).exists()
+    }
+
+    /// Notes that all of it is reported; what it wrote is not needed any more.
+    pub(super) fn note_told(&self) -> Result<(), FileError> {
+        file::replace(&self.0.join(TOLD), b"", Access::Private)?;
+        for stream in Stream::ALL {
+            // What stays goes with the folder.
+            let _ = std::fs::remove_file(self.log(stream));
+        }
+        Ok(())
     }
 
     pub(super) fn end(&self) -> Result<Option<End>, FileError> {

@@ -5,6 +5,7 @@
 //! a lost one nothing runs any more when that is said. One process of a run at a time: a newer lease
 //! ends what an older one left running before it begins anything.
 
+mod beside;
 mod output;
 mod watch;
 
@@ -22,6 +23,7 @@ use ah_process::{Lock, LockError};
 use ah_store::Clock;
 use serde_json::json;
 
+pub use self::beside::StartBeside;
 pub use self::output::Piece;
 use self::output::Reader;
 use self::watch::Keeper;
@@ -32,6 +34,7 @@ use super::keep::{Begun, KEEP};
 use super::outbox::Draft;
 pub use super::parameters::Programs;
 use super::parameters::{self, Hold, Known, Names, Task};
+use super::program::{Key, ProgramId};
 use crate::file::{self, FileError};
 use crate::frame::{Happened, HeldState};
 
@@ -85,17 +88,21 @@ pub enum Started {
     Before,
 }
 
-/// How a run stands.
+/// How a program stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
-    /// The lease it was begun under.
-    pub lease: Lease,
+    /// Which.
+    pub program: ProgramId,
     /// The session.
     pub session_id: SessionId,
     /// The member of a fleet that it is for.
     pub member: Option<MemberName>,
     /// Whether it only holds this executor for that member.
     pub is_hold: bool,
+    /// Whether it was found begun by an executor before this one.
+    pub has_begun: bool,
+    /// Whether all that is to be said of it is reported, of one beside a run.
+    pub is_told: bool,
     /// How it stands.
     pub state: HeldState,
 }
@@ -211,7 +218,7 @@ struct Inner {
     options: HostOptions,
     clock: Arc<dyn Clock>,
     tell: Tell,
-    runs: Mutex<BTreeMap<(RunId, u64), Run>>,
+    runs: Mutex<BTreeMap<Key, Run>>,
     changed: Condvar,
 }
 
@@ -228,6 +235,7 @@ struct Run {
     session_id: SessionId,
     member: Option<MemberName>,
     is_hold: bool,
+    has_begun: bool,
     folder: Folder,
     stage: Stage,
     output: Arc<Mutex<Reader>>,
@@ -274,19 +282,19 @@ impl Host {
     /// Every run that is here and not forgotten.
     pub fn runs(&self) -> Vec<Standing> {
         let runs = self.inner.runs();
-        let standing = runs.iter().map(|((run_id, epoch), run)| Standing {
-            lease: Lease { run_id: run_id.clone(), epoch: *epoch },
-            session_id: run.session_id.clone(),
-            member: run.member.clone(),
-            is_hold: run.is_hold,
-            state: run.state(),
-        });
-        standing.collect()
+        let own = runs.iter().filter(|((_, _, dispatch), _)| dispatch.is_none());
+        own.map(|(key, run)| run.standing(key)).collect()
     }
 
-    /// How a run ended, if it has.
-    pub fn end(&self, lease: &Lease) -> Option<End> {
-        match self.inner.run(lease).ok()?.stage {
+    /// How a program stands that is here and not forgotten.
+    pub fn standing(&self, program: impl Into<ProgramId>) -> Option<Standing> {
+        let key = program.into().key();
+        self.inner.runs().get(&key).map(|run| run.standing(&key))
+    }
+
+    /// How a program ended, if it has.
+    pub fn end(&self, program: impl Into<ProgramId>) -> Option<End> {
+        match self.inner.run(&program.into()).ok()?.stage {
             Stage::Ended(end) => Some(end),
             Stage::Starting | Stage::Running => None,
         }
@@ -296,51 +304,30 @@ impl Host {
     /// what the older began first.
     pub fn launch(&self, start: &Start) -> Result<Started, HostError> {
         let inner = &self.inner;
-        let Lease { run_id, epoch } = &start.lease;
         let (order, stdin) = inner.order(start)?;
         let folder = Folder::of(&inner.runs_directory, &start.lease);
         let runs = inner.end_older(&start.lease)?;
-        let Some(mut runs) = runs else { return Ok(Started::Before) };
-        folder.make(&order, stdin.as_deref())?;
-        runs.insert((run_id.clone(), *epoch), Run::new(&order, &folder, Stage::Starting)?);
-        drop(runs);
-        let waits = watch::begin(inner, &start.lease, &folder).map_err(|error| error.to_string());
-        let begun = waits.and_then(|waits| {
-            begin(&folder, &order, &inner.options.withheld).map(|begun| (waits, begun))
-        });
-        match begun {
-            Ok((waits, (process, keeper))) => {
-                inner.set(&start.lease, Stage::Running);
-                // It listens as long as it was told nothing.
-                let _ = waits.send(Keeper::Ours(keeper));
-                Ok(Started::Now(process))
-            }
-            Err(reason) => {
-                inner.runs().remove(&(run_id.clone(), *epoch));
-                inner.changed.notify_all();
-                folder.remove()?;
-                Err(HostError::NotBegun { run: run_id.clone(), reason })
-            }
-        }
+        let Some(runs) = runs else { return Ok(Started::Before) };
+        inner.begin(&order, stdin.as_deref(), &folder, runs)
     }
 
-    /// Asks a run's program to end, and kills it after `grace`.
-    pub fn stop(&self, lease: &Lease, grace: Duration) -> Result<(), HostError> {
+    /// Asks a program to end, and kills it after `grace`.
+    pub fn stop(&self, program: impl Into<ProgramId>, grace: Duration) -> Result<(), HostError> {
         let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
-        self.inner.tell(lease, Word::Stop(grace_ms)).map(drop)
+        self.inner.tell(&program.into(), Word::Stop(grace_ms)).map(drop)
     }
 
-    /// Ends a run's program at once.
-    pub fn kill(&self, lease: &Lease) -> Result<(), HostError> {
-        self.inner.tell(lease, Word::Kill).map(drop)
+    /// Ends a program at once.
+    pub fn kill(&self, program: impl Into<ProgramId>) -> Result<(), HostError> {
+        self.inner.tell(&program.into(), Word::Kill).map(drop)
     }
 
-    /// The store keeps these runs until then, in milliseconds since the machine began. A keeper that
-    /// hears nothing more before ends its program.
+    /// The store keeps these runs until then, in milliseconds since the machine began. A keeper of
+    /// one of them, or of something beside it, that hears nothing more before ends its program.
     pub fn prolong(&self, leases: &[Lease], until_ms: u64) {
         for lease in leases {
-            let Ok(run) = self.inner.run(lease) else { continue };
-            if !matches!(run.stage, Stage::Ended(_)) {
+            let all = self.inner.of_lease(lease);
+            for (_, run) in all.iter().filter(|(_, run)| !matches!(run.stage, Stage::Ended(_))) {
                 // One that does not listen yet has the time that it was begun with; a word that it
                 // misses is followed by another.
                 let _ = run.folder.tell(&Word::Until(until_ms).line());
@@ -348,25 +335,27 @@ impl Host {
         }
     }
 
-    /// Holds a run's processes still.
-    pub fn pause(&self, lease: &Lease) -> Result<(), HostError> {
-        let run = self.inner.tell(lease, Word::Pause)?;
-        self.await_state(lease, || run.folder.is_paused())
+    /// Holds a program's processes still.
+    pub fn pause(&self, program: impl Into<ProgramId>) -> Result<(), HostError> {
+        let program = program.into();
+        let run = self.inner.tell(&program, Word::Pause)?;
+        self.await_state(&program, || run.folder.is_paused())
     }
 
-    /// Lets a run's processes go on.
-    pub fn resume(&self, lease: &Lease) -> Result<(), HostError> {
-        let run = self.inner.tell(lease, Word::Resume)?;
-        self.await_state(lease, || !run.folder.is_paused())
+    /// Lets a program's processes go on.
+    pub fn resume(&self, program: impl Into<ProgramId>) -> Result<(), HostError> {
+        let program = program.into();
+        let run = self.inner.tell(&program, Word::Resume)?;
+        self.await_state(&program, || !run.folder.is_paused())
     }
 
-    fn await_state(&self, lease: &Lease, is_so: impl Fn() -> bool) -> Result<(), HostError> {
+    fn await_state(&self, program: &ProgramId, is_so: impl Fn() -> bool) -> Result<(), HostError> {
         let until = Instant::now() + PATIENCE;
         while !is_so() {
-            let run = self.inner.run(lease)?;
+            let run = self.inner.run(program)?;
             let is_ending = run.folder.is_stopping() || matches!(run.stage, Stage::Ended(_));
             if is_ending || Instant::now() >= until {
-                return Err(HostError::Ending { run: lease.run_id.clone() });
+                return Err(HostError::Ending { run: program.lease.run_id.clone() });
             }
             std::thread::sleep(PAUSE);
         }
@@ -375,7 +364,7 @@ impl Host {
 
     /// What is to be known of a run that only holds this executor, to get and compare its files.
     pub(super) fn holding(&self, lease: &Lease) -> Result<Holding, HostError> {
-        let folder = self.inner.run(lease)?.folder;
+        let folder = self.inner.run(&lease.into())?.folder;
         let Order { session_id, member, program, hold, environment, .. } = folder.order()?;
         let Some(hold) = hold else {
             let Lease { run_id, epoch } = lease.clone();
@@ -392,10 +381,10 @@ impl Host {
         })
     }
 
-    /// The next piece of a run's output that is not taken; the same one until it is. `None` if there
-    /// is none now, and for ever if the run had ended before.
-    pub fn output(&self, lease: &Lease) -> Result<Option<Piece>, HostError> {
-        let run = self.inner.run(lease)?;
+    /// The next piece of a program's output that is not taken; the same one until it is. `None` if
+    /// there is none now, and for ever if the program had ended before.
+    pub fn output(&self, program: impl Into<ProgramId>) -> Result<Option<Piece>, HostError> {
+        let run = self.inner.run(&program.into())?;
         // Looked at before the files: of a run that has ended they are whole.
         let is_over = matches!(run.stage, Stage::Ended(_));
         let mut reader = run.output.lock().unwrap_or_else(PoisonError::into_inner);
@@ -403,28 +392,43 @@ impl Host {
     }
 
     /// The piece is kept elsewhere.
-    pub fn taken(&self, lease: &Lease, piece: &Piece) -> Result<(), HostError> {
-        let run = self.inner.run(lease)?;
+    pub fn taken(&self, program: impl Into<ProgramId>, piece: &Piece) -> Result<(), HostError> {
+        let run = self.inner.run(&program.into())?;
         run.output.lock().unwrap_or_else(PoisonError::into_inner).taken(piece);
         Ok(())
     }
 
-    /// Forgets a run that has ended, with its output.
-    pub fn forget(&self, lease: &Lease) -> Result<(), HostError> {
-        let run = self.inner.run(lease)?;
-        let Lease { run_id, epoch } = lease.clone();
-        if !matches!(run.stage, Stage::Ended(_)) {
+    /// Forgets a program that has ended, with its output; with that of a run, all that was beside it.
+    pub fn forget(&self, program: impl Into<ProgramId>) -> Result<(), HostError> {
+        let program = program.into();
+        let run = self.inner.run(&program)?;
+        let mut gone = vec![(program.key(), run.clone())];
+        if program.dispatch.is_none() {
+            gone = self.inner.of_lease(&program.lease);
+        }
+        if gone.iter().any(|(_, one)| !matches!(one.stage, Stage::Ended(_))) {
+            let Lease { run_id, epoch } = program.lease;
             return Err(HostError::Runs { run: run_id, epoch });
         }
         run.folder.remove()?;
-        self.inner.runs().remove(&(run_id, epoch));
+        let mut runs = self.inner.runs();
+        gone.iter().for_each(|(key, _)| drop(runs.remove(key)));
         Ok(())
     }
 }
 
-/// What is said of a run of a fleet names its member.
-pub(super) fn name_member(data: &mut serde_json::Value, member: Option<&MemberName>) {
-    if let Some((object, member)) = data.as_object_mut().zip(member) {
+/// What is said of a program beside a run names the request that started it, and what is said of a
+/// run of a fleet its member.
+pub(super) fn name_program(
+    data: &mut serde_json::Value,
+    program: &ProgramId,
+    member: Option<&MemberName>,
+) {
+    let Some(object) = data.as_object_mut() else { return };
+    if let Some(dispatch) = &program.dispatch {
+        object.insert("dispatchId".to_owned(), json!(dispatch));
+    }
+    if let Some(member) = member {
         object.insert("member".to_owned(), json!(member));
     }
 }
@@ -434,16 +438,10 @@ impl Standing {
     pub fn wrote(&self, piece: &Piece, at: Timestamp) -> Result<Draft, Invalid> {
         let (stream, offset) = (piece.stream.as_str(), piece.offset);
         let mut data = json!({ "stream": stream, "offset": offset, "text": piece.text });
-        name_member(&mut data, self.member.as_ref());
+        name_program(&mut data, &self.program, self.member.as_ref());
         let what = Happened::Event { kind: "hostLog".to_owned(), data: RawJson::of(&data)? };
-        Ok(self.draft(&format!("{stream}/{offset}"), at, what))
-    }
-
-    /// The key is the same whenever the same is said again.
-    fn draft(&self, part: &str, at: Timestamp, what: Happened) -> Draft {
-        let Lease { run_id, epoch } = self.lease.clone();
-        let dedup_key = format!("{run_id}/{epoch}/{part}");
-        Draft { run_id, epoch, session_id: self.session_id.clone(), dedup_key, at, what }
+        let dedup_key = format!("{}/{stream}/{offset}", self.program.prefix());
+        Ok(Draft { dedup_key, ..Draft::of(&self.program, self.session_id.clone(), at, what) })
     }
 }
 
@@ -453,7 +451,19 @@ impl Run {
         let (session_id, folder) = (order.session_id.clone(), folder.clone());
         let (member, is_hold) =
             (order.member.clone(), order.member.is_some() && order.hold.is_some());
-        Ok(Self { session_id, member, is_hold, folder, stage, output })
+        Ok(Self { session_id, member, is_hold, has_begun: false, folder, stage, output })
+    }
+
+    fn standing(&self, key: &Key) -> Standing {
+        Standing {
+            program: key.clone().into(),
+            session_id: self.session_id.clone(),
+            member: self.member.clone(),
+            is_hold: self.is_hold,
+            has_begun: self.has_begun,
+            is_told: self.folder.is_told(),
+            state: self.state(),
+        }
     }
 
     fn state(&self) -> HeldState {
@@ -468,18 +478,59 @@ impl Run {
 }
 
 impl Inner {
-    fn runs(&self) -> MutexGuard<'_, BTreeMap<(RunId, u64), Run>> {
+    fn runs(&self) -> MutexGuard<'_, BTreeMap<Key, Run>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self, lease: &Lease) -> Result<Run, HostError> {
-        let Lease { run_id, epoch } = lease.clone();
-        let found = self.runs().get(&(run_id.clone(), epoch)).cloned();
+    fn run(&self, program: &ProgramId) -> Result<Run, HostError> {
+        let found = self.runs().get(&program.key()).cloned();
+        let Lease { run_id, epoch } = program.lease.clone();
         found.ok_or(HostError::NotHeld { run: run_id, epoch })
     }
 
-    fn set(&self, lease: &Lease, stage: Stage) {
-        if let Some(run) = self.runs().get_mut(&(lease.run_id.clone(), lease.epoch)) {
+    /// The program of a run, and all that are beside it.
+    fn of_lease(&self, lease: &Lease) -> Vec<(Key, Run)> {
+        let runs = self.runs();
+        let own = ProgramId::from(lease).key();
+        let is_of = |key: &Key| key.0 == lease.run_id && key.1 == lease.epoch;
+        let these = runs.range(own..).take_while(|(key, _)| is_of(key));
+        these.map(|(key, run)| (key.clone(), run.clone())).collect()
+    }
+
+    /// Makes the folder of a program, and begins it under a keeper. `runs` is held until it is known.
+    fn begin(
+        self: &Arc<Self>,
+        order: &Order,
+        stdin: Option<&str>,
+        folder: &Folder,
+        mut runs: MutexGuard<'_, BTreeMap<Key, Run>>,
+    ) -> Result<Started, HostError> {
+        let program = order.program_id();
+        folder.make(order, stdin)?;
+        runs.insert(program.key(), Run::new(order, folder, Stage::Starting)?);
+        drop(runs);
+        let waits = watch::begin(self, &program, folder).map_err(|error| error.to_string());
+        let begun = waits.and_then(|waits| {
+            begin(folder, order, &self.options.withheld).map(|begun| (waits, begun))
+        });
+        match begun {
+            Ok((waits, (process, keeper))) => {
+                self.set(&program, Stage::Running);
+                // It listens as long as it was told nothing.
+                let _ = waits.send(Keeper::Ours(keeper));
+                Ok(Started::Now(process))
+            }
+            Err(reason) => {
+                self.runs().remove(&program.key());
+                self.changed.notify_all();
+                folder.remove()?;
+                Err(HostError::NotBegun { run: program.lease.run_id, reason })
+            }
+        }
+    }
+
+    fn set(&self, program: &ProgramId, stage: Stage) {
+        if let Some(run) = self.runs().get_mut(&program.key()) {
             run.stage = stage;
         }
         self.changed.notify_all();
@@ -487,15 +538,15 @@ impl Inner {
 
     /// Tells a run's keeper a word. One that has ended hears nothing, and needs to hear nothing; one
     /// that has just begun may not listen yet.
-    fn tell(&self, lease: &Lease, word: Word) -> Result<Run, HostError> {
+    fn tell(&self, program: &ProgramId, word: Word) -> Result<Run, HostError> {
         let until = Instant::now() + PATIENCE;
         loop {
-            let run = self.run(lease)?;
+            let run = self.run(program)?;
             if matches!(run.stage, Stage::Ended(_)) || run.folder.tell(&word.line())? {
                 return Ok(run);
             }
             if Instant::now() >= until {
-                let Lease { run_id, epoch } = lease.clone();
+                let Lease { run_id, epoch } = program.lease.clone();
                 return Err(HostError::Deaf { run: run_id, epoch });
             }
             std::thread::sleep(PAUSE);
@@ -510,15 +561,11 @@ impl Inner {
         let HostOptions { programs, keeper, work, .. } = options;
         let known = Known { programs, keeper, work };
         let Task { program, stdin, hold } = parameters::read(parameters, known, names)?;
-        let name = program.argv.first().cloned().unwrap_or_default();
-        if !ah_process::is_found(&name, &options.search) {
-            let searched = options.search.iter().map(|dir| dir.display().to_string());
-            let searched = searched.collect::<Vec<_>>().join(":");
-            return Err(HostError::ProgramMissing { program: name, searched });
-        }
+        self.check_found(&program.argv)?;
         let output_bytes_max = program.limits.output_bytes.unwrap_or(options.output_bytes_max);
         let order = Order {
             lease: lease.clone(),
+            dispatch: None,
             session_id: session_id.clone(),
             member: member.clone(),
             program,
@@ -527,22 +574,37 @@ impl Inner {
             output_bytes_max: output_bytes_max.min(options.output_bytes_max),
             keeper: options.keeper.clone(),
             until_ms: *until_ms,
+            timeout_ms: None,
         };
         Ok((order, stdin))
     }
 
+    /// Refuses a program that is not on this machine.
+    fn check_found(&self, argv: &[String]) -> Result<(), HostError> {
+        let search = &self.options.search;
+        let program = argv.first().cloned().unwrap_or_default();
+        if ah_process::is_found(&program, search) {
+            return Ok(());
+        }
+        let searched = search.iter().map(|dir| dir.display().to_string());
+        let searched = searched.collect::<Vec<_>>().join(":");
+        Err(HostError::ProgramMissing { program, searched })
+    }
+
     /// Ends what older leases of the run left running. `None` if the lease is here already.
-    #[expect(clippy::type_complexity, reason = "the lock goes on to the caller")]
     fn end_older(
         &self,
         lease: &Lease,
-    ) -> Result<Option<MutexGuard<'_, BTreeMap<(RunId, u64), Run>>>, HostError> {
+    ) -> Result<Option<MutexGuard<'_, BTreeMap<Key, Run>>>, HostError> {
         let Lease { run_id, epoch } = lease.clone();
         let until = Instant::now() + PATIENCE;
         let mut runs = self.runs();
         loop {
-            let of_run = (run_id.clone(), 0)..=(run_id.clone(), u64::MAX);
-            let newest = runs.range(of_run.clone()).next_back().map(|((_, newest), _)| *newest);
+            let of_run = || {
+                let from = (run_id.clone(), 0, None);
+                runs.range(from..).take_while(|((of, ..), _)| *of == run_id)
+            };
+            let newest = of_run().last().map(|((_, newest, _), _)| *newest);
             match newest {
                 Some(newest) if newest == epoch => return Ok(None),
                 Some(newest) if newest > epoch => {
@@ -550,9 +612,8 @@ impl Inner {
                 }
                 Some(_) | None => {}
             }
-            let mut older = runs.range(of_run);
-            let running = older.find(|(_, run)| !matches!(run.stage, Stage::Ended(_)));
-            let Some(((_, older), run)) = running else { return Ok(Some(runs)) };
+            let running = of_run().find(|(_, run)| !matches!(run.stage, Stage::Ended(_)));
+            let Some(((_, older, _), run)) = running else { return Ok(Some(runs)) };
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(HostError::Runs { run: run_id, epoch: *older });

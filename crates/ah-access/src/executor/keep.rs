@@ -163,7 +163,7 @@ fn begin(folder: &Folder, order: &Order) -> Result<(Child, Copies, Control), Kee
     let listen = || -> Result<(Copies, Control), KeepError> {
         folder.note_program(&Known::of(child.id()))?;
         let copies = Copies::begin(&mut child, (out, err), order.output_bytes_max);
-        let control = Control::begin(folder.clone(), group, words, order.until_ms);
+        let control = Control::begin(folder.clone(), group, words, order);
         Ok((copies.map_err(failed("start a thread"))?, control.map_err(failed("start a thread"))?))
     };
     match listen() {

@@ -18,11 +18,12 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use ah_model::{Invalid, OutboxId, RunId, SessionId, Timestamp};
+use ah_model::{Invalid, Lease, OutboxId, RunId, SessionId, Timestamp};
 use ah_process::{Lock, LockError};
 use serde::{Deserialize, Serialize};
 
 use self::segment::{Records, Segment, Tail};
+use super::program::ProgramId;
 use crate::file::{self, FileError};
 use crate::frame::{Body, FrameKind, Happened, Report, ReportItem, ReportRefusal};
 
@@ -114,6 +115,23 @@ pub struct Draft {
 }
 
 impl Draft {
+    /// What happened to a program. Its key is the same whenever the same is said again.
+    pub(super) fn of(
+        program: &ProgramId,
+        session_id: SessionId,
+        at: Timestamp,
+        what: Happened,
+    ) -> Self {
+        let word = match &what {
+            Happened::Started {} => "started",
+            Happened::Event { kind, .. } => kind,
+            Happened::Ended(_) => "ended",
+        };
+        let dedup_key = format!("{}/{word}", program.prefix());
+        let Lease { run_id, epoch } = program.lease.clone();
+        Self { run_id, epoch, session_id, dedup_key, at, what }
+    }
+
     /// With its number.
     pub fn numbered(self, seq: u64) -> ReportItem {
         let Self { run_id, epoch, session_id, dedup_key, at, what } = self;

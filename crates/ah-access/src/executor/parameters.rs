@@ -6,7 +6,7 @@
 //! ended, and says how the directory gets the files of a fleet's leader. Other keys are not ours.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use ah_model::{Invalid, RawJson};
 use serde::{Deserialize, Serialize};
@@ -125,21 +125,59 @@ pub(super) fn read(
         }
     };
     given.limits.check()?;
-    check_texts("parameters.argv", argv.iter())?;
-    check_texts("parameters.env", given.env.iter().flat_map(|(name, value)| [name, value]))?;
-    if argv.first().is_none_or(String::is_empty) {
-        return Err(Invalid::new("parameters.argv", "names no program"));
-    }
-    if let Some(name) = given.env.keys().find(|name| name.is_empty() || name.contains('=')) {
-        return Err(Invalid::new("parameters.env", format!("{name:?} is no name of a variable")));
-    }
+    check_program("parameters.argv", &argv)?;
+    check_variables("parameters.env", &given.env)?;
     let directory = known.work.join(given.directory.unwrap_or_default());
-    if !directory.is_dir() {
-        let reason = format!("{} is no directory on this machine", directory.display());
-        return Err(Invalid::new("parameters.directory", reason));
-    }
+    let directory = check_directory("parameters.directory", directory)?;
     let program = Program { argv, env: given.env, directory, limits: given.limits };
     Ok(Task { program, stdin, hold })
+}
+
+/// A program to be started beside that of a run: in its directory or below, with its variables and
+/// its limits.
+pub(super) fn beside(
+    run: &Program,
+    argv: Vec<String>,
+    env: BTreeMap<String, String>,
+    below: Option<&str>,
+) -> Result<Program, Invalid> {
+    check_program("argv", &argv)?;
+    let mut all = run.env.clone();
+    all.extend(env);
+    check_variables("env", &all)?;
+    let below = Path::new(below.unwrap_or_default());
+    if !below.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
+        let reason = format!("{} is not below the directory of the run", below.display());
+        return Err(Invalid::new("directory", reason));
+    }
+    let directory = check_directory("directory", run.directory.join(below))?;
+    Ok(Program { argv, env: all, directory, limits: run.limits.clone() })
+}
+
+fn check_program(field: &'static str, argv: &[String]) -> Result<(), Invalid> {
+    check_texts(field, argv.iter())?;
+    match argv.first().is_none_or(String::is_empty) {
+        true => Err(Invalid::new(field, "names no program")),
+        false => Ok(()),
+    }
+}
+
+fn check_variables(field: &'static str, env: &BTreeMap<String, String>) -> Result<(), Invalid> {
+    check_texts(field, env.iter().flat_map(|(name, value)| [name, value]))?;
+    match env.keys().find(|name| name.is_empty() || name.contains('=')) {
+        Some(name) => Err(Invalid::new(field, format!("{name:?} is no name of a variable"))),
+        None => Ok(()),
+    }
+}
+
+fn check_directory(field: &'static str, directory: PathBuf) -> Result<PathBuf, Invalid> {
+    match directory.is_dir() {
+        true => Ok(directory),
+        false => {
+            let reason = format!("{} is no directory on this machine", directory.display());
+            Err(Invalid::new(field, reason))
+        }
+    }
 }
 
 /// The program that takes the prompt, and its input.

@@ -12,9 +12,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, channel, unbounded_c
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::converse::{Dialling, Order, converse};
-use super::core::{Agent, AgentOptions, Input, Output, Process, Restored, RestoredRun, Said};
+use super::core::{
+    Agent, AgentOptions, Input, Output, Process, Restored, RestoredBeside, RestoredRun, Said,
+};
 use super::desk::{Desk, Job};
-use super::host::Host;
+use super::host::{Host, Standing};
 use super::outbox::Outbox;
 use super::pump::Pump;
 use crate::link::{Dialer, Limits, Way};
@@ -55,8 +57,8 @@ pub struct Executor {
 /// Something for the task that owns the agent.
 pub(super) enum Message {
     Input(Input),
-    /// A run has ended: its output is moved first.
-    Over(Lease),
+    /// A program has ended: its output is moved first.
+    Over,
 }
 
 /// Speaks with an executor that serves.
@@ -64,10 +66,10 @@ pub(super) enum Message {
 pub struct ExecutorHandle(UnboundedSender<Message>);
 
 impl ExecutorHandle {
-    /// The host says that a run has ended.
-    pub fn ended(&self, lease: &Lease) {
+    /// The host says that a program of a run has ended.
+    pub fn ended(&self, _: &Lease) {
         // Nobody is left to be told when the executor has stopped.
-        let _ = self.0.send(Message::Over(lease.clone()));
+        let _ = self.0.send(Message::Over);
     }
 
     /// The identity is a new one: the connection is made again with it.
@@ -143,9 +145,6 @@ impl Executor {
         let began = Began::now();
         let now = Moment { ms: 0, wall: self.clock.now() };
         let restored = restored(&self.host, &self.outbox);
-        for run in &restored.runs {
-            pump.watch(Lease { run_id: run.run_id.clone(), epoch: run.epoch });
-        }
         let mut serving = Serving {
             agent: Agent::new(self.options, restored, now),
             began,
@@ -182,11 +181,13 @@ impl Executor {
 /// What the machine has kept.
 fn restored(host: &Host, outbox: &Outbox) -> Restored {
     let runs = host.runs().into_iter().map(|standing| RestoredRun {
-        run_id: standing.lease.run_id,
-        epoch: standing.lease.epoch,
+        beside: restored_beside(host, &standing.program.lease),
+        run_id: standing.program.lease.run_id,
+        epoch: standing.program.lease.epoch,
         session_id: standing.session_id,
         member: standing.member,
         is_hold: standing.is_hold,
+        has_begun: standing.has_begun,
         // Of one that has ended, the pump says how once its output is moved.
         process: Process::Started,
         end_seq: None,
@@ -198,6 +199,14 @@ fn restored(host: &Host, outbox: &Outbox) -> Restored {
         last_seq: outbox.last_seq(),
         runs: runs.collect(),
     }
+}
+
+fn restored_beside(host: &Host, lease: &Lease) -> Vec<RestoredBeside> {
+    let found = host.besides(lease).into_iter().filter_map(|standing| {
+        let Standing { program, has_begun, is_told, .. } = standing;
+        Some(RestoredBeside { dispatch: program.dispatch?, has_begun, is_told })
+    });
+    found.collect()
 }
 
 /// The task that owns the agent.
@@ -218,7 +227,7 @@ impl Serving {
     fn handle(&mut self, message: Message) {
         match message {
             Message::Input(input) => self.on(input),
-            Message::Over(lease) => self.pump.watch(lease),
+            Message::Over => self.pump.stir(),
         }
     }
 
@@ -243,16 +252,19 @@ impl Serving {
             Output::Prolong { leases, until_ms } => {
                 self.desk.prolong(leases, self.began.since_boot_ms(until_ms));
             }
-            Output::Signal { run_id, epoch, signal } => {
-                self.desk.signal(Lease { run_id, epoch }, signal);
+            Output::Dispatch { dispatch, until_ms } => {
+                self.desk.start_beside(*dispatch, self.began.since_boot_ms(until_ms));
             }
+            Output::Signal { program, signal } => self.desk.signal(program, signal),
+            Output::Watch { program } => self.desk.give(Job::Watch(program)),
+            Output::Told { program } => self.desk.give(Job::Told(program)),
             Output::Fence(fence) => self.desk.fence(*fence),
             Output::Unfence { request } => self.desk.unfence(&request),
             Output::Keep(report) => self.desk.give(Job::Keep(report)),
             Output::Read { after } => self.desk.read(after),
             Output::BeginOutbox { outbox } => self.desk.give(Job::Begin(outbox)),
             Output::Forget { through, refused } => self.desk.give(Job::Forget { through, refused }),
-            Output::Drop { run_id, epoch } => self.desk.give(Job::Drop(Lease { run_id, epoch })),
+            Output::Drop { program } => self.desk.give(Job::Drop(program)),
             Output::Say(said) => (self.tell)(said),
         }
     }

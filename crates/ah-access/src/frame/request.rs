@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use ah_model::limits::{
     JSON_DEPTH_MAX, LEASE_MS_MAX, LEASE_MS_MIN, PROMPT_BYTES_MAX, RUN_RESULT_BYTES_MAX,
-    SHORT_TEXT_BYTES_MAX,
+    RUN_TIMEOUT_MS_MAX, SHORT_TEXT_BYTES_MAX,
 };
 use ah_model::{FenceId, Invalid, MemberName, RawJson, RequestId, RunId, RunKind, SessionId};
 use serde::{Deserialize, Serialize};
@@ -212,6 +212,9 @@ pub struct Dispatch {
     /// Its directory, below the run's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
+    /// How long it may run; as long as its run when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
 }
 
 impl Body for Dispatch {
@@ -232,6 +235,7 @@ impl Body for Dispatch {
             }
             check_optional("env", Some(text), max)?;
         }
+        check_within("timeoutMs", self.timeout_ms.unwrap_or(1), (1, RUN_TIMEOUT_MS_MAX))?;
         check_optional("directory", self.directory.as_deref(), SHORT_TEXT_BYTES_MAX)
     }
 }

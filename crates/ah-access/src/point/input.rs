@@ -97,7 +97,8 @@ pub struct Ask {
     pub what: Asked,
 }
 
-/// What a holder is asked for. Ids, epoch and deadline are filled in when it is sent.
+/// What a holder is asked for. Ids, epoch and deadline are filled in when it is sent, but for the id
+/// and the epoch of a dispatch: asked for again, it must be the same one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
     /// See [`crate::frame::Pause`].

@@ -65,14 +65,18 @@ impl Point {
         let Some((id, epoch)) = holder else {
             return self.out.push(Output::Answer { token, answer: Answer::NotHere });
         };
-        let request = self.head(now, Some(ask.deadline_ms), ask.actor);
+        let mut request = self.head(now, Some(ask.deadline_ms), ask.actor);
+        if let Asked::Dispatch(dispatch) = &ask.what {
+            // Who asks again names the same request, and so the same program.
+            request.id = dispatch.request.id.clone();
+        }
         let (head, run_id) = (request.clone(), ask.run_id);
         let frame: Frame = match ask.what {
             Asked::Pause(mode) => Pause { request, run_id, epoch, mode }.into(),
             Asked::Resume => Resume { request, run_id, epoch }.into(),
             Asked::Cancel => Cancel { request, run_id, epoch, reason: None }.into(),
             Asked::Dispatch(mut dispatch) => {
-                (dispatch.request, dispatch.run_id, dispatch.epoch) = (request, run_id, epoch);
+                (dispatch.request, dispatch.run_id) = (request, run_id);
                 Frame::Dispatch(dispatch)
             }
             Asked::Fence(ask) => {
@@ -122,7 +126,11 @@ impl Point {
         // Who is asked answers when its time is over, and that has to come.
         let longer_ms = if let What::Asked { .. } = what { ANSWER_MS } else { 0 };
         let open = Open { until_ms: now.ms + head.deadline_ms + longer_ms, what };
-        presence.requests.insert(head.id.clone(), open);
+        let before = presence.requests.insert(head.id.clone(), open);
+        if let Some(Open { what: What::Asked { token, .. }, .. }) = before {
+            // The same is asked for again: the answer is for who asked last.
+            self.out.push(Output::Answer { token, answer: Answer::Gone });
+        }
         self.send(connection, Stream::Request(head.id), frame);
     }
 

@@ -1,5 +1,6 @@
 //! The executor's core alone: what it says to an access point that a test plays.
 
+use ah_access::executor::ProgramId;
 use ah_access::executor::core::Process;
 use ah_access::executor::core::{
     Agent, AgentOptions, Input, Output, Restored, RestoredRun, Said, Stream,
@@ -172,8 +173,10 @@ fn found_again(is_hold: bool) -> RestoredRun {
         run_id: "r1".parse().unwrap(),
         epoch: 2,
         session_id: "s1".parse().unwrap(),
+        has_begun: false,
         process: Process::Started,
         end_seq: None,
+        beside: Vec::new(),
         is_hold,
         member: None,
     }
@@ -183,7 +186,7 @@ fn found_again(is_hold: bool) -> RestoredRun {
 fn a_program_that_its_keeper_ended_with_the_lease_has_failed_and_a_member_is_only_lost() {
     for (is_hold, reports) in [(false, 2), (true, 0)] {
         let run = found_again(is_hold);
-        let (run_id, epoch) = (run.run_id.clone(), run.epoch);
+        let program = ProgramId::of_run(run.run_id.clone(), run.epoch);
         let mut played = Played::new(restored(0, 0, vec![run]));
         let how = Ended {
             outcome: RunOutcome::Failed,
@@ -193,7 +196,7 @@ fn a_program_that_its_keeper_ended_with_the_lease_has_failed_and_a_member_is_onl
             exit: Exit::default(),
         };
         let process = Process::Lapsed { ended: Box::new(how) };
-        let outputs = played.tell(Input::Process { run_id, epoch, process });
+        let outputs = played.tell(Input::Process { program, process });
         let count = |is_it: fn(&Output) -> bool| outputs.iter().filter(|one| is_it(one)).count();
         assert_eq!(count(|output| matches!(output, Output::Keep(_))), reports, "{outputs:?}");
         assert_eq!(count(|output| matches!(output, Output::Drop { .. })), usize::from(is_hold));

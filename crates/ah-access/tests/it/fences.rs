@@ -1,5 +1,6 @@
 //! What an executor does about the fences that it is asked to reach, without a machine.
 
+use ah_access::executor::ProgramId;
 use ah_access::executor::core::{
     Agent, AgentOptions, Input, Output, Process, Restored, RestoredRun, Stream, Verdict,
 };
@@ -8,12 +9,12 @@ use ah_access::frame::{
     RequestHead, Stop,
 };
 use ah_access::moment::Moment;
-use ah_model::{Offer, RawJson, RunId, RunKind, Timestamp};
+use ah_model::{Offer, RawJson, RunKind, Timestamp};
 use serde_json::json;
 
-const NOW: Moment = Moment { ms: 10, wall: Timestamp::EPOCH };
+pub(crate) const NOW: Moment = Moment { ms: 10, wall: Timestamp::EPOCH };
 
-fn head(id: &str) -> RequestHead {
+pub(crate) fn head(id: &str) -> RequestHead {
     RequestHead { id: id.parse().unwrap(), deadline_ms: 5_000, actor: None, trace: None }
 }
 
@@ -52,11 +53,29 @@ struct Did {
     ended: Vec<String>,
 }
 
-struct Node(Agent);
+pub(crate) struct Node(pub(crate) Agent);
 
 impl Node {
     /// One that works on one run at a time, is connected, and holds these for members of fleets.
-    fn new(holds: &[&str]) -> Self {
+    pub(crate) fn new(holds: &[&str]) -> Self {
+        let hold = |run: &&str| RestoredRun {
+            run_id: run.parse().unwrap(),
+            epoch: 1,
+            session_id: "s1".parse().unwrap(),
+            member: Some("alpha".parse().unwrap()),
+            is_hold: true,
+            has_begun: false,
+            process: Process::Started,
+            end_seq: None,
+            beside: Vec::new(),
+        };
+        let (mut node, _) = Self::restored(holds.iter().map(hold).collect());
+        node.connect(1);
+        node
+    }
+
+    /// One that works on one run at a time and was killed with these; what it does first.
+    pub(crate) fn restored(runs: Vec<RestoredRun>) -> (Self, Vec<Output>) {
         let options = AgentOptions {
             executor_id: "spiffe://example.org/ah/agent/a".parse().unwrap(),
             software: "ah".to_owned(),
@@ -72,24 +91,13 @@ impl Node {
             seed: 1,
         };
         let outbox = "outbox-a".parse().unwrap();
-        let hold = |run: &&str| RestoredRun {
-            run_id: run.parse().unwrap(),
-            epoch: 1,
-            session_id: "s1".parse().unwrap(),
-            member: Some("alpha".parse().unwrap()),
-            is_hold: true,
-            process: Process::Started,
-            end_seq: None,
-        };
-        let runs = holds.iter().map(hold).collect();
         let restored = Restored { outbox, base: 0, through: 0, last_seq: 0, runs };
         let mut node = Self(Agent::new(options, restored, NOW));
-        node.0.on(NOW, Input::Tick);
-        node.connect(1);
-        node
+        let did = node.0.on(NOW, Input::Tick);
+        (node, did)
     }
 
-    fn connect(&mut self, dial: u64) {
+    pub(crate) fn connect(&mut self, dial: u64) {
         self.0.on(NOW, Input::Dialled { dial });
         let config = ConnectionConfig {
             heartbeat_ms: 1_000,
@@ -249,8 +257,8 @@ fn what_is_said_of_a_members_run_names_the_member() {
         };
         node.tell(Input::Frame { dial: 1, stream: Stream::Control, frame: ack.into() });
     }
-    let (run_id, process): (RunId, _) = ("step".parse().unwrap(), Process::Started);
-    let outputs = node.0.on(NOW, Input::Process { run_id, epoch: 1, process });
+    let program = ProgramId::of_run("step".parse().unwrap(), 1);
+    let outputs = node.0.on(NOW, Input::Process { program, process: Process::Started });
     let members: Vec<String> = outputs
         .iter()
         .filter_map(|output| match output {

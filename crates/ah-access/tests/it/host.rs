@@ -186,8 +186,15 @@ fn a_program_is_run_as_it_was_ordered_and_its_end_is_known() {
     let lease = lease("r1", 1);
     let state = HeldState::Ended;
     let session_id = "s1".parse().unwrap();
-    let standing =
-        Standing { lease: lease.clone(), session_id, member: None, is_hold: false, state };
+    let standing = Standing {
+        program: (&lease).into(),
+        session_id,
+        member: None,
+        is_hold: false,
+        has_begun: false,
+        is_told: false,
+        state,
+    };
     assert_eq!(host.runs(), [standing]);
     host.forget(&lease).unwrap();
     assert!(host.runs().is_empty() && !machine.run_folder(&lease).exists());
@@ -225,7 +232,7 @@ fn what_is_reported_of_a_run_has_keys_that_do_not_change() {
     let mut machine = Machine::new();
     let (host, _) = machine.run(&shell("echo one; echo two >&2"));
     let (standing, at) = (host.runs().remove(0), Timestamp::EPOCH);
-    let piece = host.output(&standing.lease).unwrap().unwrap();
+    let piece = host.output(&standing.program).unwrap().unwrap();
     let wrote = standing.wrote(&piece, at).unwrap();
     assert_eq!(wrote.dedup_key, "r1/1/stdout/0");
     let Happened::Event { kind, data } = wrote.what else { panic!() };

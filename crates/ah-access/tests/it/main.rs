@@ -4,6 +4,7 @@
 
 mod agent;
 mod authority;
+mod beside;
 mod desk;
 mod digest;
 mod fencer;

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use ah_access::frame::{Dispatch, RequestHead};
+use ah_access::point::DispatchEnd;
 use ah_model::{NewRun, RawJson, RunKind, RunStatus, SessionId};
 use serde_json::json;
 
-use crate::harbor::{Harbor, Serving, kinds, logged, until_there};
+use crate::harbor::{Harbor, PATIENCE, Serving, kinds, logged, until_there};
 
 #[tokio::test]
 async fn a_run_is_carried_out_and_what_it_wrote_is_in_its_session() {
@@ -107,6 +109,71 @@ async fn a_run_that_is_stopped_ends_and_says_so() {
     harbor.store.stop_run(run.clone()).await.unwrap();
     let run = harbor.ended(&run).await;
     assert_eq!(run.status, RunStatus::Stopped);
+    executor.stop().await;
+    point.stop().await;
+}
+
+#[tokio::test]
+async fn a_program_beside_a_run_is_started_once_over_two_executors_and_told_of_before_the_end() {
+    let harbor = Harbor::new();
+    let (point, handle, address) = harbor.access_point("127.0.0.1:0");
+    let executor = harbor.executor("node-1", &address);
+    let [go, end] = ["go", "end"].map(|name| harbor.folder.path().join(name));
+    let wait = |file: &Path| format!("while [ ! -e {} ]; do sleep 0.01; done", file.display());
+    let run = harbor.queue("1", &wait(&end)).await;
+    harbor.until(&run, |run| run.status == RunStatus::Running).await;
+    let ran = harbor.folder.path().join("ran");
+    let script = format!("echo $AH_DISPATCH_ID >> {}; {}; exit 4", ran.display(), wait(&go));
+    let dispatch = Dispatch {
+        request: RequestHead {
+            id: "q1".parse().unwrap(),
+            deadline_ms: 5_000,
+            actor: None,
+            trace: None,
+        },
+        run_id: run.clone(),
+        epoch: 1,
+        argv: ["sh", "-c", &script].map(str::to_owned).to_vec(),
+        env: [].into(),
+        directory: None,
+        timeout_ms: None,
+    };
+    assert_eq!(handle.dispatch(dispatch.clone()).await, DispatchEnd::Begun);
+    until_there(&ran).await;
+    executor.stop().await;
+    let executor = harbor.executor("node-1", &address);
+    // It is sure of its run again after a heartbeat; what it knows needs no such thing.
+    let again = async {
+        while handle.dispatch(dispatch.clone()).await != DispatchEnd::Begun {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, again).await.unwrap();
+    let stale = Dispatch { epoch: 7, ..dispatch.clone() };
+    let stale = Dispatch {
+        request: RequestHead { id: "q2".parse().unwrap(), ..dispatch.request.clone() },
+        ..stale
+    };
+    let refused = DispatchEnd::Refused("stale-epoch: epoch 1 is held, not 7".to_owned());
+    assert_eq!(handle.dispatch(stale).await, refused);
+    let elsewhere = Dispatch { run_id: "other".parse().unwrap(), ..dispatch };
+    assert_eq!(handle.dispatch(elsewhere).await, DispatchEnd::NotHere);
+    std::fs::write(&go, "").unwrap();
+    std::fs::write(&end, "").unwrap();
+    let run = harbor.ended(&run).await;
+    assert_eq!(run.status, RunStatus::Completed);
+    assert_eq!(std::fs::read_to_string(&ran).unwrap(), "q1\n");
+    let events = harbor.events(&run).await;
+    let told: Vec<_> =
+        events.iter().map(|(kind, data)| (kind.as_str(), &data["dispatchId"])).collect();
+    let (own, beside) = (&serde_json::Value::Null, &json!("q1"));
+    let wanted = [
+        ("hostStarted", own),
+        ("hostStarted", beside),
+        ("hostExited", beside),
+        ("hostExited", own),
+    ];
+    assert_eq!(told, wanted);
     executor.stop().await;
     point.stop().await;
 }

@@ -121,6 +121,7 @@ fn requests() -> Vec<Frame> {
         argv: vec!["cargo".to_owned(), "test".to_owned()],
         env: [("CI".to_owned(), "1".to_owned())].into(),
         directory: Some("crates".to_owned()),
+        timeout_ms: Some(60_000),
     };
     let fence = Fence {
         request,

@@ -4,6 +4,7 @@
 //! played here, and fail. The store is the oracle of the conformance suite.
 //! A failure names its seed and what happened last.
 
+mod beside;
 mod check;
 mod machine;
 mod net;
@@ -20,8 +21,9 @@ fn walk(part: u64, parts: u64) {
     for seed in (0..SEEDS).filter(|seed| seed % parts == part) {
         tally += World::new(seed).run();
     }
-    let Tally { fenced, lost, away, refused, unsure, again, completed } = tally;
-    let counts = [fenced, lost, away, refused, unsure, again, completed];
+    let Tally { fenced, lost, away, refused, unsure, again, completed, beside, asked_again } =
+        tally;
+    let counts = [fenced, lost, away, refused, unsure, again, completed, beside, asked_again];
     assert!(counts.iter().all(|count| *count > 0), "not everything happened: {tally:?}");
 }
 

@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use ah_access::frame::ConnectionConfig;
+use ah_access::frame::{ConnectionConfig, Dispatch, RequestHead};
 use ah_access::link::Transports;
 use ah_access::peer::PeerSide;
-use ah_access::point::{PointHandle, PointOptions, record_refusals};
+use ah_access::point::{DispatchEnd, PointHandle, PointOptions, record_refusals};
 use ah_access::run::{PointParts, Running, start_point};
-use ah_server::PresenceSource;
+use ah_model::{Lease, NewDispatch};
+use ah_server::{DispatchAnswer, DispatchOrder, DispatchSource, PresenceSource};
 use ah_store::{IdSource, Store, SystemClock, SystemIds};
 
 use super::identity::IdentityArgs;
@@ -49,6 +50,8 @@ pub(crate) struct Serving {
     pub(crate) address: SocketAddr,
     /// Who is connected.
     pub(crate) presence: PresenceSource,
+    /// Has programs started beside their runs.
+    pub(crate) dispatch: DispatchSource,
 }
 
 impl ExecutorsArgs {
@@ -70,7 +73,8 @@ impl ExecutorsArgs {
             options: self.options()?,
         };
         let (running, handle, address) = start_point(parts).map_err(|error| failed(&error))?;
-        Ok(Some(Serving { running, address, presence: presence(handle) }))
+        let (presence, dispatch) = (presence(handle.clone()), dispatch(handle));
+        Ok(Some(Serving { running, address, presence, dispatch }))
     }
 
     fn options(&self) -> Result<PointOptions, CommandError> {
@@ -104,6 +108,27 @@ fn presence(handle: PointHandle) -> PresenceSource {
         let handle = handle.clone();
         Box::pin(async move { handle.view().await.map_or_else(Vec::new, |(_, present)| present) })
     })
+}
+
+fn dispatch(handle: PointHandle) -> DispatchSource {
+    Arc::new(move |order| {
+        let handle = handle.clone();
+        Box::pin(async move {
+            match handle.dispatch(framed(order)).await {
+                DispatchEnd::Begun => DispatchAnswer::Begun,
+                DispatchEnd::Refused(reason) => DispatchAnswer::Refused(reason),
+                DispatchEnd::NotHere => DispatchAnswer::NotHere,
+                DispatchEnd::Unknown => DispatchAnswer::Unknown,
+            }
+        })
+    })
+}
+
+fn framed(DispatchOrder { id, lease, program }: DispatchOrder) -> Dispatch {
+    let NewDispatch { argv, env, directory, timeout_ms, requested_by, .. } = program;
+    let Lease { run_id, epoch } = lease;
+    let request = RequestHead { id, deadline_ms: REQUEST_MS, actor: requested_by, trace: None };
+    Dispatch { request, run_id, epoch, argv, env, directory, timeout_ms }
 }
 
 fn failed(error: &dyn std::error::Error) -> CommandError {

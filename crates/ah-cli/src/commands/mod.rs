@@ -13,6 +13,8 @@ mod draft;
 mod executor;
 mod executors;
 mod fleet;
+pub(crate) mod hook;
+mod hooks;
 mod identity;
 mod import;
 mod kv;
@@ -29,13 +31,16 @@ mod repo;
 mod residents;
 mod retention;
 mod run;
+mod search;
 mod serving;
 mod session;
+mod stats;
 mod status;
 mod task;
 mod token;
 mod up;
 mod upgrade;
+mod variable;
 mod waiting;
 mod whole_file;
 mod workspace;
@@ -55,9 +60,13 @@ pub(crate) enum Command {
     /// Sessions: conversations of agents, with their events
     #[command(subcommand)]
     Session(Lazy<session::Command>),
+    /// Search what was said in all sessions: prompts, answers, tool calls and their results
+    Search(Lazy<search::Args>),
     /// Agents: named identities that live through many sessions
     #[command(subcommand)]
     Agent(Lazy<agent::Command>),
+    /// What sessions cost: tokens and dollars by day, model, repository, agent or session
+    Stats(Lazy<stats::Args>),
     /// Messages: mail between agents and you, the operator
     #[command(subcommand)]
     Message(Lazy<message::Command>),
@@ -97,8 +106,12 @@ pub(crate) enum Command {
     /// State bundles with the flags of agentcli, for scripts that were written for it
     Agentcli(Lazy<agentcli::Args>),
     /// Bring in what other programs left
+    Import(Lazy<import::Args>),
+    /// Hooks: have coding agents tell what they do while they do it
     #[command(subcommand)]
-    Import(Lazy<import::Command>),
+    Hooks(Lazy<hooks::Command>),
+    /// Take one payload of a coding agent's hook from standard input; for agents, not for people
+    Hook(Lazy<hook::Args>),
     /// Speak the Model Context Protocol on standard input and output, for an agent or for you
     Mcp(Lazy<mcp::Args>),
     /// Tokens: who may do what over the network
@@ -133,7 +146,9 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
         Command::Up(args) => up::run(app, &args),
         Command::Status(args) => status::run(app, &args),
         Command::Session(Lazy(command)) => session::run(app, command),
+        Command::Search(args) => search::run(app, &args),
         Command::Agent(Lazy(command)) => agent::run(app, command),
+        Command::Stats(args) => stats::run(app, &args),
         Command::Message(Lazy(command)) => message::run(app, command),
         Command::Approval(Lazy(command)) => approval::run(app, command),
         Command::Question(Lazy(command)) => question::run(app, command),
@@ -147,7 +162,9 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
         Command::Kv(Lazy(command)) => kv::run(app, command),
         Command::Bundle(Lazy(command)) => bundle::run(app, command),
         Command::Agentcli(args) => agentcli::run(app, &args),
-        Command::Import(Lazy(command)) => import::run(app, command),
+        Command::Import(args) => import::run(app, &args),
+        Command::Hooks(Lazy(command)) => hooks::run(app, command),
+        Command::Hook(args) => hook::run(app, &args),
         Command::Mcp(args) => mcp::run(app, &args),
         Command::Token(Lazy(command)) => token::run(app, command),
         Command::Ca(Lazy(command)) => ca::run(app, command),

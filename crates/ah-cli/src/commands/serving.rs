@@ -83,6 +83,7 @@ impl Serving<'_> {
             jobs: lines.map(jobs),
             homes: app.homes()?,
             sockets: Some(app.environment.runtime_dir()?),
+            hooks: Some(super::hook::desk::desk()),
             retention: app.config()?.retention(),
             ..ServerOptions::default()
         })
@@ -113,6 +114,7 @@ pub(crate) fn serve(app: &App, serving: &Serving<'_>) -> Result<(), CommandError
     let point = serving.executors.map(|args| args.start(app, &store)).transpose()?.flatten();
     if let Some(point) = &point {
         state.ask_for_presence(Arc::clone(&point.presence));
+        state.dispatch_through(Arc::clone(&point.dispatch));
     }
     let executors = point.as_ref().map(|point| point.address.to_string());
     let token_file = token.map(|(_, file)| file);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Who may read a file that did not exist before; an existing one keeps its mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
+pub(crate) enum Access {
     /// Its owner only.
     Private,
     /// Everybody.
@@ -15,7 +15,7 @@ pub(super) enum Access {
 
 /// Writes `text` to `path`, creating its directories; a reader sees the old file or the new one.
 /// A symbolic link stays one: what it points to is replaced.
-pub(super) fn write(path: &Path, access: Access, text: &str) -> io::Result<()> {
+pub(crate) fn write(path: &Path, access: Access, text: &str) -> io::Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let directory = target.parent().unwrap_or(Path::new("."));
     create_directories(directory, access)?;

@@ -136,7 +136,7 @@ fn found(kind: Kind, item: &Item) -> Option<String> {
     }
 }
 
-fn with_article(type_name: &str) -> String {
+pub(super) fn with_article(type_name: &str) -> String {
     let article = if type_name.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
     format!("{article} {type_name}")
 }
@@ -177,7 +177,7 @@ fn syntax(path: &Path, text: &str, error: &TomlError) -> ConfigError {
 }
 
 /// Line and column of a byte, both from one.
-fn position(text: &str, offset: usize) -> (usize, usize) {
+pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let line = before.matches('\n').count() + 1;

@@ -11,6 +11,7 @@ mod error;
 mod explain;
 mod file;
 mod origin;
+mod prices;
 mod program;
 #[cfg(test)]
 mod reference;
@@ -23,11 +24,12 @@ mod value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(crate) use atomic::write_private;
+pub(crate) use atomic::{Access, write, write_private};
 pub(crate) use edit::Removed;
 pub(crate) use error::ConfigError;
 pub(crate) use explain::Explained;
 pub(crate) use origin::{Layer, Place};
+pub(crate) use prices::own_prices;
 #[cfg(test)]
 pub(crate) use reference::reference;
 pub(crate) use schema::{KEYS, Key, OTHER_VARIABLES};

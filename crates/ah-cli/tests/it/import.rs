@@ -175,8 +175,9 @@ fn an_agent_that_cannot_be_taken_is_named_and_the_others_are_taken() {
 #[test]
 fn what_is_no_daycare_is_refused_with_the_next_command() {
     let home = Home::new();
-    let hint = "name what is there: `ah import daycare DIR`, `ah import daycare-db FILE`, \
-        `ah import coordinator FILE` or `ah import hyperhive FILE…`";
+    let hint = "name what is there: `ah import claude-code PATH`, `ah import codex PATH`, \
+        `ah import gemini PATH`, `ah import opencode PATH`, `ah import goose PATH`, \
+        `ah import daycare DIR`, `ah import daycare-db FILE`, `ah import coordinator FILE` or `ah import hyperhive FILE…`";
     let missing = "No such file or directory (os error 2)";
     assert_eq!(
         home.refused(&["import", "daycare"], 1),

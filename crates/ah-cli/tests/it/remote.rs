@@ -115,6 +115,7 @@ const SCRIPT: &[&[&str]] = &[
     &["session", "append", "s1", "--type", "note", "--dedup-key", "k"],
     &["session", "append", "s1", "--type", ""],
     &["session", "events", "s1"],
+    &["session", "context", "s1"],
     &["session", "events", "s1", "--type", "note", "--limit", "1"],
     &["session", "events", "s"],
     &["session", "show", "s1"],

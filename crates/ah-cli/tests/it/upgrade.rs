@@ -65,7 +65,7 @@ fn old_of_version_three(home: &Home) {
 }
 
 /// The steps from version 2 on.
-const STEPS: [&str; 7] = [
+const STEPS: [&str; 9] = [
     "3__logs_and_lineage",
     "4__agents",
     "5__leases_and_tokens",
@@ -73,6 +73,8 @@ const STEPS: [&str; 7] = [
     "7__message_blocks",
     "8__enrolled_executors",
     "9__fleets",
+    "10__search",
+    "11__spendings",
 ];
 
 fn backups(home: &Home) -> Vec<PathBuf> {

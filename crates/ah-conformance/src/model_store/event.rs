@@ -103,6 +103,8 @@ impl Rows {
         if let Some(known) = known {
             return (known.seq, false);
         }
+        self.spend(id, &new, new.ts.unwrap_or(now));
+        let log = self.events.entry(id.clone()).or_default();
         let session = self.sessions.get_mut(id).unwrap();
         session.last_seq += 1;
         let usage = Usage::of_event(&new.data);

@@ -39,6 +39,14 @@ impl Happenings {
         self.entries.push(Entry::Change(self.end.change, change));
     }
 
+    /// The events that are kept, with their numbers, in order.
+    pub(super) fn events(&self) -> impl DoubleEndedIterator<Item = (u64, &Event)> {
+        self.entries.iter().filter_map(|entry| match entry {
+            Entry::Event(number, event) => Some((*number, &**event)),
+            Entry::Change(..) => None,
+        })
+    }
+
     /// A session that is gone has no events; its changes stay.
     pub(super) fn forget_events(&mut self, id: &SessionId) {
         self.entries.retain(|entry| match entry {

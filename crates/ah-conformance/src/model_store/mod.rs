@@ -27,7 +27,9 @@ mod run;
 mod run_report;
 mod run_sweep;
 mod runtime;
+mod search;
 mod session;
+mod spending;
 mod task;
 mod token;
 mod workspace;
@@ -38,8 +40,8 @@ use std::sync::{Arc, Mutex};
 use ah_model::{
     Agent, AgentId, AgentKind, Approval, Callback, Credentials, Cursor, Draft, DraftId, Event,
     Executor, ExecutorEvent, ExecutorId, Fence, FenceId, Fleet, Invalid, Message, OutboxId, Page,
-    PageRequest, Question, Receipt, Repo, RequestKey, Runtime, Session, SessionId, Task, Timestamp,
-    TokenId, Workspace,
+    PageRequest, Question, Receipt, Repo, RequestKey, Runtime, Session, SessionId, SpendingSums,
+    Task, Timestamp, TokenId, Workspace,
 };
 use ah_store::{Capabilities, Clock, Ids, Store, StoreError};
 use tokio::sync::watch;
@@ -82,6 +84,8 @@ struct Rows {
     workspaces: BTreeMap<i64, Workspace>,
     sessions: BTreeMap<SessionId, Session>,
     events: BTreeMap<SessionId, Vec<Arc<Event>>>,
+    /// What each session spent.
+    spendings: BTreeMap<SessionId, SpendingSums>,
     tasks: BTreeMap<i64, Task>,
     /// By their number in the queue.
     runs: BTreeMap<i64, RunRow>,
@@ -105,6 +109,8 @@ struct Rows {
     answers: BTreeMap<String, Answer>,
     drafts: BTreeMap<DraftId, Draft>,
     pairs: BTreeMap<(String, String), String>,
+    /// How far the index of search reaches.
+    searched: i64,
     last_number: i64,
 }
 

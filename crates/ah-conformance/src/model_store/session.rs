@@ -216,6 +216,7 @@ impl Rows {
     pub(super) fn forget_session(&mut self, id: &SessionId) {
         let removed = self.sessions.remove(id);
         self.events.remove(id);
+        self.spendings.remove(id);
         self.happenings.forget_events(id);
         if let Some(place) = removed.and_then(|session| session.of_agent) {
             self.recount(&place.id);
@@ -290,7 +291,9 @@ impl Rows {
             last_seq: session.last_seq,
             ..from
         };
-        if let Some(place) = session.of_agent.clone() {
+        let (id, place) = (session.id.clone(), session.of_agent.clone());
+        self.settle(&id);
+        if let Some(place) = place {
             self.recount(&place.id);
         }
         Ok(())

@@ -6,13 +6,14 @@ mod executor;
 mod fleet;
 mod hive;
 mod run;
+mod search;
 
 use ah_model::{
-    Agent, AgentFilter, AgentKindRef, BatchId, Cursor, Delivery, DraftFields, DraftId, EventQuery,
-    ExecutorFilter, ExecutorId, Exit, ExportHeader, Fork, KvEntry, Labels, NewEvent, NewRepo,
-    NewSession, NewTask, Order, Origin, PageLimit, RawJson, Run, RunFilter, RuntimeSpec,
-    RuntimeType, Session, SessionFilter, SessionId, SessionStatus, StatusChange, Task, TaskFilter,
-    Timestamp, Vcs,
+    Agent, AgentFilter, AgentKindRef, BatchId, Cursor, Day, Delivery, DraftFields, DraftId,
+    EventQuery, ExecutorFilter, ExecutorId, Exit, ExportHeader, Fork, KvEntry, Labels, NewEvent,
+    NewRepo, NewSession, NewTask, Order, Origin, PageLimit, RawJson, Run, RunFilter, RuntimeSpec,
+    RuntimeType, Session, SessionFilter, SessionId, SessionStatus, SpendingFilter, StatusChange,
+    Task, TaskFilter, Timestamp, Vcs,
 };
 use ah_store::{Agents, Clock, Drafts, Executors, Repos, Runs, SessionFork, Sessions, Tasks};
 
@@ -25,7 +26,7 @@ use crate::{ModelStore, Random, TestClock};
 
 const IDS: [&str; 6] = ["s1", "s2", "s3", "S1", "s_", "a~b"];
 const TEXTS: [&str; 8] = ["", "x", "Fix ☃", "100%_", "fix", "ÄÖ", "a'b\"c\\", "line\nline"];
-const PAYLOADS: [&str; 9] = [
+const PAYLOADS: [&str; 11] = [
     "0",
     "null",
     "{}",
@@ -33,6 +34,8 @@ const PAYLOADS: [&str; 9] = [
     r#""""#,
     "1.00",
     r#"{"usage":{"inputTokens":3,"output_tokens":1},"b":1,"a":2}"#,
+    r#"{"usage":{"inputTokens":2,"reasoningTokens":5},"model":"m","costUsd":0.25}"#,
+    r#"{"usage":{"cacheReadTokens":7},"model":"☃ x"}"#,
     r#""\ud800\u0000""#,
     "123456789012345678901234567890",
 ];
@@ -45,6 +48,7 @@ pub(super) enum Mix {
     Runs,
     Hive,
     Fleets,
+    Search,
 }
 
 /// A random source with what the oracle holds, so that much of what is asked for exists.
@@ -103,11 +107,14 @@ impl<'a> Chooser<'a> {
             (Mix::Everything, 0..=4) | (Mix::Runs, 0..=15) | (Mix::Hive, 0) => self.run_operation(),
             (Mix::Everything, 5 | 6) | (Mix::Hive, 1..=14) => self.hive_operation(),
             (Mix::Hive, 15..=17) => self.agent_operation(),
-            (Mix::Everything, 7) | (Mix::Runs, 16) | (Mix::Fleets, 0..=12) => {
+            (Mix::Everything, 7) | (Mix::Runs, 16) | (Mix::Fleets, 0..=16) => {
                 self.fleet_operation()
             }
-            (Mix::Fleets, 13..=15) => self.run_operation(),
-            (Mix::Everything | Mix::Runs | Mix::Hive | Mix::Fleets, _) => self.other_operation(),
+            (Mix::Fleets, 17 | 18) => self.run_operation(),
+            (Mix::Search, 0..=14) => self.search_operation(),
+            (Mix::Everything | Mix::Runs | Mix::Hive | Mix::Fleets | Mix::Search, _) => {
+                self.other_operation()
+            }
         }
     }
 
@@ -154,18 +161,19 @@ impl<'a> Chooser<'a> {
             46 | 47 => Op::KvSet(self.pair()),
             48 => Op::KvDelete(self.scope(), self.text()),
             49 | 50 => self.append_after(),
-            51 => self.other_list(),
+            51 | 52 => self.other_list(),
             _ => self.agent_operation(),
         }
     }
 
     fn other_list(&mut self) -> Operation {
         let start = self.start();
-        match self.random.below(5) {
+        match self.random.below(8) {
             0 => Operation::ListRepos(start),
             1 => Operation::ListAgentKinds(start),
             2 => Operation::ListRuntimes(start),
             3 => Operation::ListWorkspaces(start),
+            4..=6 => Operation::ListSpendings(self.spending_filter(), start),
             _ => Operation::KvList(self.scope(), start),
         }
     }
@@ -213,6 +221,7 @@ impl<'a> Chooser<'a> {
             labels(&[("a", "1")]),
             labels(&[("a", "1"), ("b", "")]),
             labels(&[("a", "2"), ("☃", "%")]),
+            labels(&[("model", "m")]),
         ];
         if self.random.one_in(30) {
             return labels(&[("a", "\0")]);
@@ -313,6 +322,19 @@ impl<'a> Chooser<'a> {
                 6 => filter.title = Some(self.text()),
                 _ => filter.parent = Some(self.session_id()),
             }
+        }
+        filter
+    }
+
+    fn spending_filter(&mut self) -> SpendingFilter {
+        let mut filter = SpendingFilter::default();
+        match self.random.below(10) {
+            0 => filter.since = Some(Day::of(self.time())),
+            1 => filter.until = Some(Day::of(self.time())),
+            2 => filter.session = Some(self.session_id()),
+            3 => filter.repo_id = Some(self.random.pick(&self.repos)),
+            4 => filter.agent = Some(self.agent().name),
+            _ => {}
         }
         filter
     }

@@ -44,8 +44,16 @@ impl Feeds {
         let missing: Vec<_> = ours.difference(&theirs).collect();
         // A session or an agent that was written as it was may be told all the same.
         let free = [ChangeKind::SessionUpdated, ChangeKind::AgentUpdated];
+        // A run whose fleet ended may be told to stop and end in one sweep: the oracle, which compares
+        // before and after, sees the end alone.
+        let on_the_way = |told: &Told| {
+            let ended =
+                |other: &Told| other.kind == ChangeKind::RunUpdated && other.run == told.run;
+            told.kind == ChangeKind::RunStopping && ours.iter().any(ended)
+        };
         let surplus = theirs.difference(&ours);
-        let surplus: Vec<_> = surplus.filter(|told| !free.contains(&told.kind)).collect();
+        let surplus: Vec<_> =
+            surplus.filter(|told| !free.contains(&told.kind) && !on_the_way(told)).collect();
         if changes == Changes::Free || (missing.is_empty() && surplus.is_empty()) {
             return Ok(());
         }

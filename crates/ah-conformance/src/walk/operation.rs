@@ -8,8 +8,9 @@ use ah_model::{
     NewApproval, NewEvent, NewExecutor, NewFence, NewFleet, NewMessage, NewQuestion, NewRepo,
     NewRun, NewSession, NewTask, NewToken, Order, Origin, OutboxId, PageLimit, Party,
     QuestionFilter, QuestionId, RawJson, ReceiptId, Receive, Release, Renewal, Reports, RequestKey,
-    RetentionRules, Run, RunClaim, RunEnd, RunFilter, RunId, RuntimeSpec, SessionFilter, SessionId,
-    SessionUpdate, StatusChange, Tally, TaskFilter, TokenId,
+    RetentionRules, Run, RunClaim, RunEnd, RunFilter, RunId, RuntimeSpec, SearchQuery,
+    SessionFilter, SessionId, SessionUpdate, SpendingFilter, StatusChange, Tally, TaskFilter,
+    TokenId,
 };
 use ah_store::SessionFork;
 
@@ -67,6 +68,7 @@ pub(super) enum Operation {
     CreateTask(NewTask),
     Task(i64),
     ListTasks(TaskFilter, Start),
+    ListSpendings(SpendingFilter, Start),
     Runs(RunOperation),
     Executors(ExecutorOperation),
     Fleets(FleetOperation),
@@ -80,6 +82,8 @@ pub(super) enum Operation {
     KvSet(KvEntry),
     KvDelete(String, String),
     KvList(String, Start),
+    /// Brings the index up to date, then searches.
+    Search(Box<SearchQuery>, Start),
     /// The same operation under a key.
     Keyed(RequestKey, Box<Self>),
 }
@@ -232,6 +236,7 @@ impl Operation {
             | Self::AppendToAgent(..)
             | Self::AgentSessions(..)
             | Self::ImportAgent(_)
+            | Self::ListSpendings(..)
             | Self::Runs(_)
             | Self::Executors(_)
             | Self::Fleets(_)
@@ -243,7 +248,8 @@ impl Operation {
             | Self::KvGet(..)
             | Self::KvSet(_)
             | Self::KvDelete(..)
-            | Self::KvList(..) => Noun::None,
+            | Self::KvList(..)
+            | Self::Search(..) => Noun::None,
             Self::Keyed(_, operation) => operation.noun(),
         }
     }

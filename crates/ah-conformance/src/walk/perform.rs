@@ -8,8 +8,9 @@ mod run;
 use std::future::Future;
 
 use ah_model::{
-    Agent, AgentImport, Beginning, Event, ExportHeader, NewAgent, NewSession, Order, Page,
-    PageLimit, PageRequest, RawJson, Renewal, SessionFilter, TaskFilter,
+    Agent, AgentImport, Beginning, Event, ExportHeader, IndexState, NewAgent, NewSession, Order,
+    Page, PageLimit, PageRequest, RawJson, Renewal, SearchQuery, SessionFilter, SpendingFilter,
+    TaskFilter,
 };
 use ah_store::{Kind, Problem, SessionFork, Store, StoreError};
 use serde_json::{Value, json};
@@ -150,6 +151,15 @@ async fn perform(
             let list = |page| store.list_tasks(filter.clone(), page);
             pages(start, list, |task| json!(task)).await?
         }
+        Op::ListSpendings(filter, start) => {
+            let filter = SpendingFilter {
+                session: filter.session.map(|id| names.id(&id)),
+                repo_id: filter.repo_id.map(|id| number(Noun::Repo, id)),
+                ..filter
+            };
+            let list = |page| store.list_spendings(filter.clone(), page);
+            pages(start, list, |spending| json!(spending)).await?
+        }
         Op::Runs(operation) => run::perform(store, operation, names).await?,
         Op::Executors(operation) => executor::perform(store, operation, names).await?,
         Op::Fleets(operation) => fleet::perform(store, operation, names).await?,
@@ -170,11 +180,27 @@ async fn perform(
             let list = |page| store.kv_list(scope.clone(), page);
             pages(start, list, |entry| json!(entry)).await?
         }
+        Op::Search(query, start) => search(store, *query, start, names).await?,
         Op::Keyed(key, operation) => {
             let view = store.keyed(key);
             Box::pin(perform(&*view, *operation, names)).await?
         }
     })
+}
+
+async fn search(
+    store: &dyn Store,
+    query: SearchQuery,
+    start: Start,
+    names: &Names<'_>,
+) -> Result<Value, StoreError> {
+    while store.update_search_index(PageLimit::MAX).await?.state != IndexState::Done {}
+    let query = SearchQuery {
+        session_id: query.session_id.map(|id| names.id(&id)),
+        repo_id: query.repo_id.map(|id| names.number(Noun::Repo, id)),
+        ..query
+    };
+    pages(start, |page| store.search(query.clone(), page), |hit| json!(hit)).await
 }
 
 /// Every page from `start` on, following the store's own cursors.

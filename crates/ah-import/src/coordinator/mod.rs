@@ -24,7 +24,6 @@ use std::path::Path;
 
 use ah_model::{Origin, Run, Session, SessionId, Timestamp};
 use ah_store::{Store, StoreError};
-use sha2::{Digest, Sha256};
 
 use self::event_row::EventRow;
 use self::lineage::{Parent, Place};
@@ -34,6 +33,7 @@ use self::session_log::SessionLog;
 use self::session_row::{SessionRow, Times};
 use self::time::read_time;
 use crate::foreign_db::{Columns, Database, Leftover, Program, TableRow};
+use crate::minted::free_id;
 use crate::report::{Became, Tally};
 use crate::unreadable::Place as RawPlace;
 use crate::writer::Stop;
@@ -297,23 +297,6 @@ fn read_runs(
     runs
 }
 
-/// The session's own id where it may have it, else one made of it.
-async fn free_id(
-    store: &dyn Store,
-    name: &str,
-    created_at: Timestamp,
-) -> Result<SessionId, StoreError> {
-    if let Ok(id) = name.parse::<SessionId>() {
-        match store.session(id.clone()).await {
-            Err(StoreError::NotFound { .. }) => return Ok(id),
-            Err(error) => return Err(error),
-            Ok(_) => {}
-        }
-    }
-    let (ms, random) = minted(&[b"session", name.as_bytes()], created_at);
-    Ok(SessionId::mint(ms, random))
-}
-
 /// Gives a run; nothing when it is new, else the one that is there. An id that a run of another
 /// session has here is left to that.
 async fn give_run(
@@ -370,12 +353,4 @@ fn times(
     let newest = all.filter(|time| *time <= now).fold(created_at, Timestamp::max);
     let started_at = runs.iter().filter_map(|run| run.started_at).min();
     Times { created_at, started_at: started_at.unwrap_or(created_at), newest }
-}
-
-/// The parts of an id for something whose own cannot be taken; the same in every import.
-fn minted(parts: &[&[u8]], time: Timestamp) -> (u64, [u8; 10]) {
-    let digest = Sha256::digest(parts.join(&0));
-    let mut random = [0; 10];
-    random.copy_from_slice(&digest[..10]);
-    (u64::try_from(time.unix_ms()).unwrap_or(0), random)
 }

@@ -9,9 +9,9 @@ use ah_model::{
     Timestamp,
 };
 
-use super::minted;
 use super::time::read_time;
 use crate::foreign_db::{Columns, TableRow};
+use crate::minted::minted;
 use crate::raw_object::{RawObject, exact_text, json_of};
 
 pub(super) const TABLE: &str = "runs";

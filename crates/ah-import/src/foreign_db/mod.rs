@@ -23,6 +23,8 @@ pub(crate) enum Program {
     Daycare,
     Coordinator,
     Hyperhive,
+    Opencode,
+    Goose,
 }
 
 impl Program {
@@ -31,6 +33,8 @@ impl Program {
             Self::Daycare => "Daycare",
             Self::Coordinator => "the Agent Coordinator",
             Self::Hyperhive => "Hyperhive",
+            Self::Opencode => "opencode",
+            Self::Goose => "goose",
         }
     }
 
@@ -41,6 +45,9 @@ impl Program {
             Self::Daycare => ImportError::NotDaycareDatabase { path, reason },
             Self::Coordinator => ImportError::NotCoordinatorDatabase { path, reason },
             Self::Hyperhive => ImportError::NotHyperhiveDatabase { path, reason },
+            Self::Opencode | Self::Goose => {
+                ImportError::NotTranscriptDatabase { program: self.name(), path, reason }
+            }
         }
     }
 }
@@ -98,6 +105,12 @@ impl Database {
         let settings = "PRAGMA trusted_schema = OFF; PRAGMA query_only = ON; BEGIN";
         connection.execute_batch(settings).map_err(foreign)?;
         Ok(Self { connection, program, path: path.to_owned(), seen })
+    }
+
+    /// Looks at the file as it is by now, so that its log can be emptied by who writes it.
+    pub(crate) fn renew(&mut self) -> Result<(), ImportError> {
+        self.check_unchanged()?;
+        self.connection.execute_batch("COMMIT; BEGIN").map_err(|error| self.foreign(&error))
     }
 
     /// Refuses what was read if somebody wrote meanwhile.

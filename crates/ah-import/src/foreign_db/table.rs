@@ -1,5 +1,7 @@
 //! A table with whatever columns it has, read row by row.
 
+use rusqlite::{Row, ToSql};
+
 use super::{Cell, Database, cell, column};
 use crate::ImportError;
 use crate::unreadable::fingerprint;
@@ -94,19 +96,50 @@ impl Table {
         Ok(page)
     }
 
-    fn row(&self, database: &Database, rowid: i64) -> rusqlite::Result<Option<TableRow>> {
+    /// The rows that `condition` holds of, in the order they were written, as many as fit a page.
+    pub(crate) fn select(
+        &self,
+        database: &Database,
+        condition: &str,
+        bound: &[&dyn ToSql],
+    ) -> Result<Vec<TableRow>, ImportError> {
+        let text = format!("SELECT {}, rowid FROM {} {condition}", self.quoted(), self.name);
+        let read = || {
+            let mut statement = database.connection.prepare_cached(&text)?;
+            let (mut rows, mut page, mut bytes) = (statement.query(bound)?, Vec::new(), 0);
+            while let Some(row) = rows.next()? {
+                let rowid = row.get(self.columns.len())?;
+                let row = self.read(row, rowid)?;
+                bytes += row.bytes();
+                page.push(row);
+                if page.len() >= PAGE_ROWS || bytes >= PAGE_BYTES {
+                    break;
+                }
+            }
+            Ok(page)
+        };
+        let page = read().map_err(|error: rusqlite::Error| database.foreign(&error))?;
+        database.check_unchanged()?;
+        Ok(page)
+    }
+
+    fn quoted(&self) -> String {
         let quoted = self.columns.iter().map(|name| column(&self.columns, name));
-        let quoted = quoted.collect::<Vec<_>>().join(", ");
-        let text = format!("SELECT {quoted} FROM {} WHERE rowid = ?1", self.name);
+        quoted.collect::<Vec<_>>().join(", ")
+    }
+
+    fn row(&self, database: &Database, rowid: i64) -> rusqlite::Result<Option<TableRow>> {
+        let text = format!("SELECT {} FROM {} WHERE rowid = ?1", self.quoted(), self.name);
         let mut statement = database.connection.prepare_cached(&text)?;
         let mut rows = statement.query([rowid])?;
-        let Some(row) = rows.next()? else {
-            return Ok(None);
-        };
+        rows.next()?.map(|row| self.read(row, rowid)).transpose()
+    }
+
+    fn read(&self, row: &Row<'_>, rowid: i64) -> rusqlite::Result<TableRow> {
         let cells = self.columns.iter().enumerate();
         let cells = cells.map(|(place, name)| Ok((name.clone(), cell(row, place)?)));
         let mut cells = cells.collect::<rusqlite::Result<Vec<_>>>()?;
         cells.retain(|(_, cell)| !cell.is_null());
-        Ok(Some(TableRow { rowid, cells }))
+        Ok(TableRow { rowid, cells })
     }
 }

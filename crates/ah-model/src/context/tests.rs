@@ -28,12 +28,12 @@ fn seen(events: &[Event], omitted: u64, reason: Option<&ContextReason>) -> Conte
     context(&Window { session_id: &session_id, last_seq, reason, omitted, events })
 }
 
-fn of(records: &[(&str, &str)]) -> Context {
+pub(super) fn of(records: &[(&str, &str)]) -> Context {
     seen(&log(records), 0, None)
 }
 
 /// `role seq: parts` per message.
-fn lines(context: &Context) -> Vec<String> {
+pub(super) fn lines(context: &Context) -> Vec<String> {
     let part = |part: &ContextPart| match part {
         ContextPart::Text(text) => text.to_string(),
         ContextPart::ToolCall(call) => {
@@ -419,5 +419,102 @@ proptest! {
         let records: Vec<_> = records.iter().map(|(k, d)| (k.as_str(), d.as_str())).collect();
         let closed = repaired(&log(&records));
         prop_assert_eq!(&repaired(&closed), &closed);
+    }
+}
+
+#[test]
+fn lines_of_transcripts_are_read_where_they_keep_what_was_said() {
+    let context = of(&[
+        ("user_message", r#"{"type":"user","message":{"role":"user","content":"look"}}"#),
+        (
+            "assistant_message",
+            r#"{"message":{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"I do"},{"type":"tool_use","id":"c1","name":"See","input":{}}]}}"#,
+        ),
+        (
+            "tool_result",
+            r#"{"message":{"content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAECAw=="}}]},{"type":"text","text":"and this"}]}}"#,
+        ),
+        (
+            "assistant_message",
+            r#"{"payload":{"type":"function_call","name":"echo","namespace":"mcp__probe","call_id":"c2","arguments":"{\"a\":1}"}}"#,
+        ),
+        ("tool_status", r#"{"payload":{"item":{"id":"c2","status":"failed"}}}"#),
+        (
+            "tool_result",
+            r#"{"payload":{"type":"function_call_output","call_id":"c2","output":"no"}}"#,
+        ),
+        ("claude-code.attachment", r#"{"attachment":{}}"#),
+    ]);
+    assert_eq!(
+        lines(&context),
+        [
+            "user 1: look",
+            "assistant 2: I do | c1=See({})",
+            "tool 3 c1: file {\"bytes\":4,\"mediaType\":\"image/png\"}",
+            "user 3: and this",
+            "assistant 4: c2=mcp__probe__echo({\"a\":1})",
+            "tool 6 c2 failed: no",
+        ]
+    );
+    assert_eq!((context.unread, context.pending_calls), (0, vec![]));
+}
+
+/// A log whose records that begin with `hook/` were written by hooks.
+fn hooked(records: &[(&str, &str)]) -> Context {
+    let mut events = Vec::new();
+    for (seq, (kind, data)) in (1..).zip(records) {
+        let hook = kind.strip_prefix("hook/");
+        let dedup_key = hook.map(|_| format!("hook/{seq}"));
+        events.push(Event { dedup_key, ..event(seq, hook.unwrap_or(kind), data) });
+    }
+    seen(&events, 0, None)
+}
+
+#[test]
+fn what_hooks_told_is_shown_until_the_transcript_tells_it() {
+    let prompt = ("hook/message", r#"{"prompt":"go","prompt_id":"p1"}"#);
+    let child = ("hook/pre_tool", r#"{"tool_name":"Sub","tool_use_id":"x9"}"#);
+    let call = ("hook/pre_tool", r#"{"tool_name":"Bash","tool_use_id":"c1","tool_input":{}}"#);
+    let answer =
+        ("hook/post_tool", r#"{"tool_name":"Bash","tool_use_id":"c1","tool_response":"ok"}"#);
+    let stop = ("hook/session_stop", r#"{"last_assistant_message":"done"}"#);
+    let hooks = [prompt, child, call, answer, stop];
+    let alone = [
+        "user 1: go",
+        "assistant 2: x9=Sub(null)",
+        "assistant 3: c1=Bash({})",
+        "tool 4 c1: ok",
+        "assistant 5: done",
+    ];
+    assert_eq!(lines(&hooked(&hooks)), alone);
+    let transcript = [
+        ("user_message", r#"{"promptId":"p1","message":{"content":"go"}}"#),
+        (
+            "assistant_message",
+            r#"{"message":{"content":[{"type":"tool_use","id":"c1","name":"Bash","input":{}}]}}"#,
+        ),
+        (
+            "tool_result",
+            r#"{"message":{"content":[{"type":"tool_result","tool_use_id":"c1","content":"ok"}]}}"#,
+        ),
+        ("assistant_message", r#"{"message":{"content":[{"type":"text","text":"done"}]}}"#),
+    ];
+    let shown = |records: &[(&str, &str)]| {
+        let messages = hooked(records).messages;
+        let unnumbered = messages.into_iter().map(|said| ContextMessage { seq: None, ..said });
+        lines(&Context { messages: unnumbered.collect(), ..hooked(&[]) })
+    };
+    for told in 0..=transcript.len() {
+        let part = &transcript[..told];
+        let first = shown(&[&hooks[..], part].concat());
+        let last = shown(&[part, &hooks[..]].concat());
+        let mut whole =
+            vec!["user: go", "assistant: c1=Bash({})", "tool c1: ok", "assistant: done"];
+        if told < 2 {
+            // Whose call it was is known when the transcript has told a later one.
+            whole.insert(1, "assistant: x9=Sub(null)");
+        }
+        assert_eq!(first, whole, "{told} lines after the hooks");
+        assert_eq!(last, whole, "{told} lines before the hooks");
     }
 }

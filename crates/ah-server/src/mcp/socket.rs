@@ -1,5 +1,5 @@
 //! Sockets below one directory: `host.sock` of the operator, `manager/mcp.sock`, and
-//! `agents/<name>/mcp.sock` of every living agent.
+//! `agents/<name>/mcp.sock` of every living agent; and `hook.sock`, where hooks hand over.
 //!
 //! Who reaches a socket is who it is for, so directories are 0700, sockets 0600, and the other side
 //! must be the same user. One server has a directory at a time. What cannot be made for one agent
@@ -20,11 +20,12 @@ use tokio::time::sleep;
 
 use super::caller::MANAGER;
 use super::{Caller, Powers};
+use crate::hook::HOOK_SOCKET;
 use crate::limits::MCP_SOCKETS_EVERY;
 use crate::log::JobLine;
 use crate::problem::Failure;
 use crate::state::ServerState;
-use listen::Listening;
+use listen::{Listening, Service};
 use place::Place;
 
 /// The name of a socket in its directory.
@@ -35,6 +36,8 @@ pub(crate) struct Sockets {
     place: Place,
     state: ServerState,
     host: Listening,
+    /// Where hooks hand their calls over.
+    hooks: Option<Listening>,
     /// By the agent's name.
     agents: BTreeMap<String, Registered>,
     /// The changes of agents that were seen.
@@ -57,9 +60,16 @@ impl Sockets {
             None => Place::take(dir)?,
         };
         let path = place.root().join("host.sock");
-        let host = Listening::begin(path, state.clone(), Caller::operator())?;
+        let host = Listening::begin(path, state.clone(), Service::Mcp(Caller::operator()))?;
+        let hooks = match &state.options.hooks {
+            Some(desk) => {
+                let path = place.root().join(HOOK_SOCKET);
+                Some(Listening::begin(path, state.clone(), Service::Hooks(desk.clone()))?)
+            }
+            None => None,
+        };
         let (agents, seen) = (BTreeMap::new(), FeedCursor::default());
-        let mut sockets = Self { place, state: state.clone(), host, agents, seen };
+        let mut sockets = Self { place, state: state.clone(), host, hooks, agents, seen };
         // A store that cannot say who there is is asked again in a moment.
         let _ = sockets.follow().await;
         Ok(sockets)
@@ -80,6 +90,9 @@ impl Sockets {
             () = work => {}
         }
         self.host.ended().await;
+        if let Some(hooks) = &mut self.hooks {
+            hooks.ended().await;
+        }
         for agent in self.agents.values_mut() {
             agent.listening.ended().await;
         }
@@ -181,7 +194,8 @@ impl Sockets {
             Powers::Manager => self.place.dir(&[MANAGER])?,
             Powers::Agent | Powers::Admin => self.place.dir(&["agents", &agent.name])?,
         };
-        let listening = Listening::begin(dir.join(SOCKET), self.state.clone(), caller)?;
+        let listening =
+            Listening::begin(dir.join(SOCKET), self.state.clone(), Service::Mcp(caller))?;
         let registered = Registered { id: agent.id.clone(), powers, listening };
         self.agents.insert(agent.name.clone(), registered);
         Ok(())

@@ -1,8 +1,8 @@
 //! The parts of queries, as `ah_model::Query` reads them.
 
-use ah_model::limits::PAGE_ITEMS_MAX;
+use ah_model::limits::{PAGE_ITEMS_MAX, SEARCH_TERMS_MAX};
 use ah_model::{
-    ApprovalId, ApprovalStatus, BatchId, Cursor, ExecutorId, ExecutorStatus, FeedCursor,
+    ApprovalId, ApprovalStatus, BatchId, Cursor, Day, ExecutorId, ExecutorStatus, FeedCursor,
     FleetStatus, Lifecycle, MessageId, MessageStatus, OutboxId, Party, QuestionId, QuestionStatus,
     RunStatus, SessionId, SessionStatus, Timestamp,
 };
@@ -46,7 +46,7 @@ impl Param {
     }
 }
 
-fn limit() -> Param {
+pub(crate) fn limit() -> Param {
     let schema: SchemaOf =
         |_| json_schema!({ "type": "integer", "minimum": 1, "maximum": PAGE_ITEMS_MAX });
     Param::of::<u32>("limit", "How many items at most").with_schema(schema)
@@ -87,6 +87,28 @@ pub(crate) fn sessions() -> [Param; 10] {
     ]
 }
 
+pub(crate) fn search() -> [Param; 6] {
+    // A text without a letter or a digit looks for nothing.
+    let words: SchemaOf = |_| {
+        json_schema!({
+            "type": "string",
+            "pattern": "^[A-Za-z0-9]",
+            "minLength": 1,
+            "maxLength": SEARCH_TERMS_MAX,
+        })
+    };
+    [
+        Param::text("q", "Words, \"phrases\", prefixes*, -what must not be there")
+            .with_schema(words)
+            .required(),
+        Param::of::<SessionId>("sessionId", "In this session"),
+        Param::of::<i64>("repoId", "In sessions of this repository"),
+        Param::text("agent", "In sessions of this kind, any version"),
+        Param::of::<Timestamp>("since", "In events of this time or later"),
+        Param::text("type", "In events of one of these types").repeated(),
+    ]
+}
+
 pub(crate) fn agents() -> [Param; 5] {
     [
         Param::of::<Lifecycle>("lifecycle", "In one of these lifecycles").repeated(),
@@ -94,6 +116,16 @@ pub(crate) fn agents() -> [Param; 5] {
         Param::text("kind", "Of this kind, any version"),
         Param::text("name", "With this text in the name, in any case of its letters"),
         Param::of::<bool>("destroyed", "Destroyed, so that only what they left is kept; or not"),
+    ]
+}
+
+pub(crate) fn spendings() -> [Param; 5] {
+    [
+        Param::of::<Day>("since", "Not before this day"),
+        Param::of::<Day>("until", "Not after this day"),
+        Param::of::<SessionId>("sessionId", "Of this session"),
+        Param::of::<i64>("repoId", "Of sessions of this repository"),
+        Param::text("agent", "Of sessions of this agent kind, any version"),
     ]
 }
 

@@ -16,10 +16,11 @@ use crate::walk::MCP;
 use values::{Ready, Values};
 
 const ROUNDS: usize = 64;
-/// What takes a whole row whose parts agree with each other, which chance seldom makes; or the lease of
-/// who leads at an open fence.
-const SELDOM: [&str; 4] = [
+/// What takes a whole row whose parts agree with each other, which chance seldom makes; the lease of
+/// who leads at an open fence; or an executor, which a server alone has none of.
+const SELDOM: [&str; 5] = [
     "POST /api/v1/executors/{id}/reports",
+    "POST /api/v1/runs/{id}/dispatches",
     "PUT /api/v1/run-imports/{id}",
     "PUT /api/v1/sessions/{id}/export",
     "POST /api/v1/fences/{id}/reports",

@@ -18,6 +18,7 @@ mod mail;
 mod postgres;
 mod processes;
 mod raw;
+mod search;
 
 use figure::Figure;
 
@@ -32,7 +33,7 @@ fn main() {
     let names: Vec<&String> =
         arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
     let wanted = |name: &str| names.is_empty() || names.iter().any(|n| name.contains(n.as_str()));
-    let benches: [(&str, Bench); 8] = [
+    let benches: [(&str, Bench); 9] = [
         ("append-single", append::single),
         ("append-batch", append::batch),
         ("append-threads", append::threads),
@@ -40,6 +41,7 @@ fn main() {
         ("history", history::run),
         ("agents", agents::run),
         ("mail", mail::run),
+        ("search", search::run),
         ("postgres", postgres::run),
     ];
     for (_, bench) in benches.iter().filter(|(name, _)| wanted(name)) {

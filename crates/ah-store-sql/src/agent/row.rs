@@ -3,6 +3,7 @@
 use ah_model::{Agent, AgentKindRef, AgentType, Lifecycle, Timestamp};
 use ah_store::StoreError;
 
+use crate::names;
 use crate::reader::Reader;
 use crate::session::read_origin;
 use crate::tx::{Param, Row, Tx, query_first};
@@ -81,6 +82,7 @@ pub(super) fn insert(tx: &mut dyn Tx, agent: &Agent) -> Result<(), StoreError> {
         agent.updated_at.into(),
         agent.protected.into(),
     ];
+    names::forget(tx);
     tx.execute(INSERT, &params).map(drop)
 }
 
@@ -108,5 +110,6 @@ pub(super) fn save(tx: &mut dyn Tx, agent: &Agent) -> Result<(), StoreError> {
         agent.destroyed_at.into(),
         agent.id.as_str().into(),
     ];
+    names::forget(tx);
     tx.execute(SAVE, &params).map(drop)
 }

@@ -103,10 +103,12 @@ mod tests {
 
     use ah_conformance::{SeededIds, TestClock};
     use ah_model::{
-        Hold, MessageFilter, MessageKind, MessageStatus, NewAgent, NewMessage, NewQuestion,
-        NewRepo, NewSession, PageLimit, PageRequest, Party, Question, Receive, Vcs,
+        AgentId, Hold, MessageFilter, MessageKind, MessageStatus, NewAgent, NewMessage,
+        NewQuestion, NewRepo, NewSession, PageLimit, PageRequest, Party, Question, Receive, Vcs,
     };
-    use ah_store::{Agents, Capabilities, Ids, Messages, Questions, StoreError, block_on};
+    use ah_store::{
+        Agents, Capabilities, Ids, Messages, Questions, Retention, StoreError, block_on,
+    };
 
     use crate::hive::is_due;
     use crate::resources::Resources;
@@ -127,11 +129,15 @@ mod tests {
     fn open_at(clock: &TestClock) -> (tempfile::TempDir, SqlStore) {
         let directory = tempfile::tempdir().unwrap();
         let (store, _) = open_in(&directory, clock);
+        create(&store, "mira");
+        (directory, store)
+    }
+
+    fn create(store: &SqlStore, name: &str) -> AgentId {
         let root_path = Some("/r".to_owned());
         let repo = NewRepo { vcs: Vcs::None, root_path, remote_url: None, default_branch: None };
         let session = NewSession::new(repo, "codex".parse().unwrap());
-        block_on(store.create_agent(NewAgent::new("mira", session))).unwrap();
-        (directory, store)
+        block_on(store.create_agent(NewAgent::new(name, session))).unwrap().id
     }
 
     fn mira() -> Party {
@@ -309,6 +315,10 @@ mod tests {
         statements(
             &store,
             &[
+                "DROP TRIGGER events_gone",
+                "DROP TABLE search_gone",
+                "DROP TABLE search_index",
+                "DROP TABLE search_words",
                 "DROP TRIGGER messages_into_block",
                 "DROP TRIGGER messages_out_of_block",
                 "DROP TABLE message_blocks",
@@ -324,6 +334,7 @@ mod tests {
                 "ALTER TABLE runs DROP COLUMN member",
                 "CREATE UNIQUE INDEX runs_live ON runs(session_id) \
                  WHERE status IN ('pending', 'claimed', 'running', 'stopping')",
+                "DROP TABLE spendings",
                 "DELETE FROM schema_migrations WHERE version >= 7",
                 "PRAGMA user_version = 6",
             ],
@@ -334,7 +345,14 @@ mod tests {
             (upgrade.from, upgrade.steps.as_slice()),
             (
                 6,
-                &["7__message_blocks", "8__enrolled_executors", "9__fleets"].map(str::to_owned)[..]
+                &[
+                    "7__message_blocks",
+                    "8__enrolled_executors",
+                    "9__fleets",
+                    "10__search",
+                    "11__spendings"
+                ]
+                .map(str::to_owned)[..]
             )
         );
         assert_eq!(blocks(&store), [("mira".to_owned(), 0), ("operator".to_owned(), 0)]);
@@ -384,6 +402,48 @@ mod tests {
             crate::question::import(tx, ctx, Question::asked(&new, id, 0, ctx.now())).map(drop)
         });
         assert_eq!(asked, [false, false, true]);
+    }
+
+    /// Writes to that name: how it is spelt.
+    fn write_to(store: &SqlStore, name: &str) -> Result<String, StoreError> {
+        let new = NewMessage::new(Party::Operator, Party::Agent(name.to_owned()), "hello");
+        Ok(block_on(store.send_message(new))?.remove(0).to.to_string())
+    }
+
+    #[test]
+    fn a_name_that_was_known_is_what_another_process_made_of_it() {
+        let clock = TestClock::new();
+        let (directory, store) = open_at(&clock);
+        let (other, _) = open_in(&directory, &clock);
+        let nora = create(&store, "nora");
+        for _ in 0..2 {
+            assert_eq!(write_to(&store, "NORA").unwrap(), "nora");
+        }
+        block_on(other.destroy_agent(nora.clone())).unwrap();
+        assert!(matches!(write_to(&store, "nora"), Err(StoreError::Conflict { .. })));
+        while block_on(other.purge_step(nora.clone())).unwrap().more {}
+        assert!(matches!(write_to(&store, "nora"), Err(StoreError::NotFound { .. })));
+        create(&other, "Nora");
+        assert_eq!(write_to(&store, "nora").unwrap(), "Nora");
+    }
+
+    #[test]
+    fn a_name_that_a_write_made_and_did_not_keep_is_not_known() {
+        let (_directory, store) = open();
+        for _ in 0..2 {
+            write_to(&store, "mira").unwrap();
+        }
+        let undone = |tx: &mut dyn Tx, _: &Resources| -> Result<(), StoreError> {
+            let renamed = "UPDATE agent_instances SET name = 'Zoe' WHERE name = 'mira'";
+            tx.execute(renamed, &[])?;
+            crate::names::forget(tx);
+            let zoe = Party::Agent("zoe".to_owned());
+            crate::party::resolve(tx, &[&zoe], crate::party::Standing::Living)?;
+            Err(StoreError::backend("test", "refused"))
+        };
+        block_on(store.write(undone)).unwrap_err();
+        assert!(matches!(write_to(&store, "zoe"), Err(StoreError::NotFound { .. })));
+        assert_eq!(write_to(&store, "Mira").unwrap(), "mira");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::budget::{Budget, NO_BYTES, Part};
 use super::{receipt, session as removal};
 use crate::resources::Resources;
 use crate::tx::{Dialect, Tx, query_all};
-use crate::{agent, change, message, session};
+use crate::{agent, change, message, names, session};
 
 /// What the agent got.
 fn messages(dialect: Dialect) -> Part {
@@ -112,6 +112,7 @@ fn remove_agent(tx: &mut dyn Tx, ctx: &Resources, agent: &Agent) -> Result<(), S
         tx.execute(LEAVE, &[session.as_str().into()])?;
         change::session(tx, ctx, ChangeKind::SessionUpdated, &session)?;
     }
+    names::forget(tx);
     tx.execute(DELETE, &[id])?;
     change::agent(tx, ctx, &agent.name)
 }

@@ -15,7 +15,7 @@ use crate::SqlStore;
 use crate::page::ids_with_prefix;
 use crate::resources::Resources;
 use crate::tx::{Tx, query_first};
-use crate::{agent, agent_kind, change, repo, run, task, usage, workspace};
+use crate::{agent, agent_kind, change, repo, run, spending, task, usage, workspace};
 
 pub(crate) use self::list::size;
 pub(crate) use self::row::{SELECT, insert, read, read_origin};
@@ -269,6 +269,7 @@ fn restore(tx: &mut dyn Tx, ctx: &Resources, header: &ExportHeader) -> Result<Se
                 wanted.left_behind();
             }
             row::overwrite(tx, &wanted)?;
+            spending::settle(tx, &wanted)?;
             change::session(tx, ctx, ChangeKind::SessionUpdated, &known.id)?;
             owner.map_or(Ok(()), |agent| usage::recount(tx, agent.as_str()))?;
             get(tx, &known.id, Access::Read)

@@ -10,6 +10,7 @@ use rusqlite::{CachedStatement, Connection};
 
 use super::error;
 use crate::lull::Lull;
+use crate::names::Names;
 use crate::tx::{Column, Dialect, More, Param, Row, Tx, parameters_in_order};
 
 /// Most statements that a transaction keeps at hand.
@@ -22,11 +23,25 @@ pub(crate) struct SqliteTx<'a> {
     /// the connection's cache would be asked, and be given them back, for each.
     at_hand: Vec<(String, CachedStatement<'a>)>,
     lull: Lull,
+    names: Option<&'a mut Names>,
 }
 
 impl<'a> SqliteTx<'a> {
     pub(super) fn new(connection: &'a Connection, path: &'a Path) -> Self {
-        Self { connection, path, at_hand: Vec::new(), lull: Lull::default() }
+        Self { connection, path, at_hand: Vec::new(), lull: Lull::default(), names: None }
+    }
+
+    /// One that may write, and so knows what writes before it knew.
+    pub(super) fn writing(
+        connection: &'a Connection,
+        path: &'a Path,
+        names: &'a mut Names,
+    ) -> Self {
+        Self { names: Some(names), ..Self::new(connection, path) }
+    }
+
+    pub(super) fn connection(&self) -> &'a Connection {
+        self.connection
     }
 
     /// Runs a statement about the transaction itself: BEGIN, COMMIT, SAVEPOINT.
@@ -75,6 +90,10 @@ impl Tx for SqliteTx<'_> {
 
     fn lull(&mut self) -> Option<&mut Lull> {
         Some(&mut self.lull)
+    }
+
+    fn names(&mut self) -> Option<&mut Names> {
+        self.names.as_deref_mut()
     }
 
     fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {

@@ -23,6 +23,7 @@ use super::tx::SqliteTx;
 use super::wal::Wal;
 use crate::Job;
 use crate::hub::Hub;
+use crate::names::{self, Names};
 
 /// What an error says was being done to the database.
 const PURPOSE: &str = "write to";
@@ -63,6 +64,8 @@ pub(crate) struct Writer {
     /// Wakes the watchdog only, which otherwise looks at its own pace.
     closing: Condvar,
     callers: Callers,
+    /// Whoever writes has it.
+    names: Mutex<Names>,
 }
 
 impl Writer {
@@ -75,7 +78,8 @@ impl Writer {
     ) -> Arc<Self> {
         let (queue, changed, closing) = (Mutex::default(), Condvar::new(), Condvar::new());
         let bell = lock.bell();
-        Arc::new(Self { pool, lock, bell, wal, hub, queue, changed, closing, callers })
+        let names = Mutex::default();
+        Arc::new(Self { pool, lock, bell, wal, hub, queue, changed, closing, callers, names })
     }
 
     /// Runs `job` in a transaction and returns once it is durable.
@@ -131,26 +135,37 @@ impl Writer {
         let Some(turn) = self.lock.try_take()? else {
             return Ok(Err(job));
         };
-        let answer = self.commit(turn, |connection, path| {
-            let mut tx = SqliteTx::new(connection, path);
-            job(&mut tx)
+        let answer = self.commit(turn, |connection, path, names| {
+            let mut tx = SqliteTx::writing(connection, path, names);
+            job(&mut tx).and_then(|()| Names::settle(&mut tx))
         });
         Ok(Ok(answer))
     }
 
     /// One transaction around `work`, then the sync. The queue lock is given up before the sync, so
     /// that other processes commit meanwhile.
-    fn commit(&self, turn: Turn<'_>, work: impl FnOnce(&Connection, &Path) -> Answer) -> Answer {
+    fn commit(
+        &self,
+        turn: Turn<'_>,
+        work: impl FnOnce(&Connection, &Path, &mut Names) -> Answer,
+    ) -> Answer {
         let path = self.pool.path.as_path();
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         self.pool.with(|connection| {
             let tx = SqliteTx::new(connection, path);
             tx.control("BEGIN IMMEDIATE", PURPOSE)?;
-            let done = work(connection, path).and_then(|()| tx.control("COMMIT", PURPOSE));
-            if done.is_err() && !connection.is_autocommit() {
-                tx.control("ROLLBACK", PURPOSE)?;
+            names.begin();
+            let done =
+                work(connection, path, &mut names).and_then(|()| tx.control("COMMIT", PURPOSE));
+            if done.is_err() {
+                names.forget();
+                if !connection.is_autocommit() {
+                    tx.control("ROLLBACK", PURPOSE)?;
+                }
             }
             done
         })?;
+        drop(names);
         drop(turn);
         self.bell.ring();
         self.wal.sync(|| self.checkpoint())?;
@@ -267,8 +282,8 @@ impl Writer {
             return 0;
         }
         let mut answers = Vec::new();
-        let done = self.commit(turn, |connection, path| {
-            answers = run_batch(connection, path, &mut batch)?;
+        let done = self.commit(turn, |connection, path, names| {
+            answers = run_batch(connection, path, names, &mut batch)?;
             Ok(())
         });
         match done {
@@ -317,46 +332,55 @@ impl Drop for Release<'_> {
 fn run_batch(
     connection: &Connection,
     path: &Path,
+    names: &mut Names,
     batch: &mut [Waiting],
 ) -> Result<Vec<Answer>, StoreError> {
-    if let Some(answers) = run_together(connection, path, batch)? {
+    if let Some(answers) = run_together(&mut SqliteTx::writing(connection, path, names), batch)? {
         return Ok(answers);
     }
+    names.forget();
     let tx = SqliteTx::new(connection, path);
     tx.control("ROLLBACK", PURPOSE)?;
     tx.control("BEGIN IMMEDIATE", PURPOSE)?;
-    batch.iter_mut().map(|waiting| run_apart(connection, path, &mut waiting.job)).collect()
+    // What one that is undone found out must not be believed: each has a transaction's memory of its
+    // own.
+    let mut apart = |waiting: &mut Waiting| {
+        run_apart(&mut SqliteTx::writing(connection, path, names), &mut waiting.job)
+    };
+    let answers = batch.iter_mut().map(&mut apart).collect::<Result<_, _>>()?;
+    names.forget();
+    Ok(answers)
 }
 
 /// Runs one job after another, without savepoints, for each of which SQLite would copy every page
 /// that a job changes. Nothing if one failed that had changed something.
 fn run_together(
-    connection: &Connection,
-    path: &Path,
+    tx: &mut SqliteTx<'_>,
     batch: &mut [Waiting],
 ) -> Result<Option<Vec<Answer>>, StoreError> {
-    let mut tx = SqliteTx::new(connection, path);
+    let connection = tx.connection();
     let mut answers = Vec::with_capacity(batch.len());
     for waiting in batch {
         let before = connection.total_changes();
-        match (waiting.job)(&mut tx) {
+        match (waiting.job)(tx) {
             Err(error) if connection.is_autocommit() => return Err(error),
             Err(_) if connection.total_changes() != before => return Ok(None),
             answer => answers.push(answer),
         }
     }
+    Names::settle(tx)?;
     Ok(Some(answers))
 }
 
 /// Runs one job of a batch in a savepoint. The outer error ends the whole batch: the engine has
 /// rolled everything back itself, as it does when the disk is full.
-fn run_apart(connection: &Connection, path: &Path, job: &mut Job) -> Result<Answer, StoreError> {
-    let mut tx = SqliteTx::new(connection, path);
+fn run_apart(tx: &mut SqliteTx<'_>, job: &mut Job) -> Result<Answer, StoreError> {
     tx.control("SAVEPOINT job", PURPOSE)?;
-    let answer = job(&mut tx);
+    let answer = job(tx);
     match answer {
-        Err(error) if connection.is_autocommit() => return Err(error),
+        Err(error) if tx.connection().is_autocommit() => return Err(error),
         Err(_) => {
+            names::forget(tx);
             tx.control("ROLLBACK TO job", PURPOSE)?;
         }
         Ok(()) => {}
@@ -408,7 +432,8 @@ mod tests {
     fn outcome(mut batch: Vec<Waiting>) -> (Vec<bool>, Vec<i64>) {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch("CREATE TABLE t (number INTEGER PRIMARY KEY); BEGIN").unwrap();
-        let answers = run_batch(&connection, Path::new("t.db"), &mut batch).unwrap();
+        let answers =
+            run_batch(&connection, Path::new("t.db"), &mut Names::default(), &mut batch).unwrap();
         connection.execute_batch("COMMIT").unwrap();
         let mut rows = connection.prepare("SELECT number FROM t").unwrap();
         let rows = rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();

@@ -58,9 +58,16 @@ fn check(store: &SqlStore, upgrade: &Upgrade) {
         (upgrade.from, upgrade.steps.as_slice()),
         (
             5,
-            ["6__hive", "7__message_blocks", "8__enrolled_executors", "9__fleets"]
-                .map(str::to_owned)
-                .as_slice()
+            [
+                "6__hive",
+                "7__message_blocks",
+                "8__enrolled_executors",
+                "9__fleets",
+                "10__search",
+                "11__spendings"
+            ]
+            .map(str::to_owned)
+            .as_slice()
         )
     );
     let agent = block_on(store.agent_of_name("mira".to_owned())).unwrap().unwrap();

@@ -81,7 +81,7 @@ const ROOMS: &[Room] = &[
     Room {
         name: "ah-import",
         uses: &["ah-model", "ah-store"],
-        tests_use: TESTED,
+        tests_use: &["ah-conformance", "ah-store-sql"],
         never: &["axum", "reqwest", "clap"],
     },
     Room {

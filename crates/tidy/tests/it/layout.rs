@@ -2,7 +2,7 @@
 
 use crate::tree::{self, assert_none};
 
-const NOUNS: [&str; 18] = [
+const NOUNS: [&str; 19] = [
     "agent",
     "session",
     "event",
@@ -21,6 +21,7 @@ const NOUNS: [&str; 18] = [
     "approval",
     "question",
     "retention",
+    "search",
 ];
 
 /// The folders in which every noun has a file or a folder of its name.

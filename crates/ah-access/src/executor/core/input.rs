@@ -5,8 +5,9 @@ use ah_model::{
     ReportRefusal, RequestId, RunId, SessionId,
 };
 
+use crate::executor::ProgramId;
 use crate::executor::outbox::Draft;
-use crate::frame::{Fence, Frame, Launch, Load, ReplyCode};
+use crate::frame::{Dispatch, Fence, Frame, Launch, Load, ReplyCode};
 pub use crate::point::Stream;
 
 /// How an executor behaves, and who it is.
@@ -67,13 +68,28 @@ pub struct RestoredRun {
     pub member: Option<MemberName>,
     /// Whether it only holds this executor for that member.
     pub is_hold: bool,
+    /// Whether its program has begun. That is said again: whoever was killed may not have kept it.
+    pub has_begun: bool,
     /// How it is.
     pub process: Process,
     /// Where the report of its end is in the outbox, if it is there.
     pub end_seq: Option<u64>,
+    /// What was started beside it; those that ended in the order in which they did.
+    pub beside: Vec<RestoredBeside>,
 }
 
-/// How the program of a run is.
+/// A program beside a run that a machine has kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestoredBeside {
+    /// The request that started it.
+    pub dispatch: RequestId,
+    /// Whether it has begun; said again, as of a run.
+    pub has_begun: bool,
+    /// It has ended, and all that is to be said of it is in the outbox.
+    pub is_told: bool,
+}
+
+/// How a program is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Process {
     /// It runs.
@@ -145,12 +161,10 @@ pub enum Input {
         /// The oldest that were asked for; none if there are none.
         items: Vec<ReportItem>,
     },
-    /// Something about the program of a run.
+    /// Something about a program.
     Process {
-        /// The run.
-        run_id: RunId,
-        /// Of its claim.
-        epoch: u64,
+        /// Which.
+        program: ProgramId,
         /// What.
         process: Process,
     },
@@ -244,21 +258,39 @@ pub enum Output {
         /// Until when it is surely its own: without a word its keeper ends the program then.
         until_ms: u64,
     },
-    /// Tell the keepers of these runs that they are surely its own until then.
+    /// Tell the keepers of these runs, and of what is beside them, that they are surely its own
+    /// until then.
     Prolong {
         /// The runs.
         leases: Vec<Lease>,
         /// Until when; what a keeper was told before counts if it is later.
         until_ms: u64,
     },
-    /// Tell the program of a run.
+    /// Start a program beside a run: [`Input::Process`] says what came of it.
+    Dispatch {
+        /// What, and beside which.
+        dispatch: Box<Dispatch>,
+        /// Until when the run is surely its own, as of [`Self::Spawn`].
+        until_ms: u64,
+    },
+    /// Tell a program.
     Signal {
-        /// The run.
-        run_id: RunId,
-        /// Of its claim.
-        epoch: u64,
+        /// Which.
+        program: ProgramId,
         /// What.
         signal: Signal,
+    },
+    /// Move what a program writes into the outbox from here on, and say how it ended: that it began
+    /// is there before.
+    Watch {
+        /// Which.
+        program: ProgramId,
+    },
+    /// All that is to be said of a program beside a run is in the outbox: only that it was there has
+    /// to be remembered.
+    Told {
+        /// Which.
+        program: ProgramId,
     },
     /// Reach a fence: [`Input::Fenced`] says what came of it.
     Fence(Box<Fence>),
@@ -286,12 +318,10 @@ pub enum Output {
         /// Of it, what was refused: to be kept aside first.
         refused: Vec<ReportRefusal>,
     },
-    /// Nothing more is to be known of a run.
+    /// Nothing more is to be known of a program; with that of a run, of all that was beside it.
     Drop {
-        /// The run.
-        run_id: RunId,
-        /// Of its claim.
-        epoch: u64,
+        /// Which.
+        program: ProgramId,
     },
     /// Tell the operator.
     Say(Said),

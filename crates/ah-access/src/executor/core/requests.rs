@@ -47,10 +47,11 @@ impl Agent {
                 Some(verdict) => verdict,
                 None => return,
             },
-            _ => {
-                let detail = "nothing here starts programs beside a run";
-                Verdict::not(ReplyCode::Unsupported, detail)
-            }
+            Frame::Dispatch(dispatch) => match self.dispatch(now, dial, dispatch) {
+                Some(verdict) => verdict,
+                None => return,
+            },
+            _ => Verdict::not(ReplyCode::Unsupported, "no executor does such a thing"),
         };
         self.answer(dial, &head.id, verdict);
     }

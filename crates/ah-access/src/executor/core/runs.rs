@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::Agent;
 use super::input::{Output, Process, RestoredRun, Said, Signal, Verdict};
-use crate::executor::host::name_member;
+use crate::executor::ProgramId;
+use crate::executor::host::name_program;
 use crate::executor::outbox::Draft;
 use crate::frame::{self, HeldState, Launch, ReplyCode};
 use crate::moment::Moment;
@@ -31,8 +32,8 @@ pub struct RunStanding {
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) epoch: u64,
-    session_id: SessionId,
-    member: Option<MemberName>,
+    pub(super) session_id: SessionId,
+    pub(super) member: Option<MemberName>,
     /// It only holds this executor for its member.
     pub(super) is_hold: bool,
     stage: Stage,
@@ -68,6 +69,8 @@ enum Stage {
     Starting,
     /// At work.
     Running,
+    /// Its program ended so, and something beside it has not.
+    Closing(Box<Ended>),
     /// Over; its end is, or will be, in the outbox.
     Ended,
 }
@@ -90,6 +93,20 @@ impl Held {
         }
     }
 
+    /// Until when it is surely its own, if anybody said so.
+    pub(super) fn surely_until_ms(&self) -> Option<u64> {
+        self.lease_until_ms.filter(|_| self.is_sure)
+    }
+
+    /// Whether its program has not started.
+    pub(super) fn is_waiting(&self) -> bool {
+        matches!(self.stage, Stage::Waiting(_) | Stage::Starting)
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
     /// Whether it is at work, and nobody wants it to end.
     pub(super) fn is_at_work(&self) -> bool {
         matches!(self.stage, Stage::Running) && self.ending.is_none() && !self.is_lost
@@ -105,13 +122,19 @@ impl Held {
             Stage::Running if self.ending.is_some() => HeldState::Stopping,
             Stage::Running if self.is_paused => HeldState::Paused,
             Stage::Running => HeldState::Running,
+            Stage::Closing(_) => HeldState::Stopping,
             Stage::Ended => HeldState::Ended,
         }
     }
 
+    /// Whether its program, or something beside it, may be at work.
+    fn is_alive(&self) -> bool {
+        matches!(self.stage, Stage::Starting | Stage::Running | Stage::Closing(_))
+    }
+
     /// When its program must have ended, unless the lease is prolonged.
     pub(super) fn due_ms(&self) -> Option<u64> {
-        let is_at_work = matches!(self.stage, Stage::Starting | Stage::Running);
+        let is_at_work = self.is_alive();
         self.lease_until_ms.filter(|_| is_at_work && !self.is_lost)
     }
 }
@@ -129,10 +152,10 @@ impl Agent {
     }
 
     pub(super) fn restore(&mut self, now: Moment, run: RestoredRun) {
-        let RestoredRun { run_id, epoch, session_id, member, is_hold, process, end_seq } = run;
-        let mut held = Held::new(epoch, session_id, Stage::Running);
+        let RestoredRun { run_id, epoch, has_begun, process, end_seq, .. } = run;
+        let mut held = Held::new(epoch, run.session_id, Stage::Running);
         held.end_seq = end_seq;
-        (held.member, held.is_hold) = (member, is_hold);
+        (held.member, held.is_hold) = (run.member, run.is_hold);
         // Nobody knows how long it was away: it goes on for a while, in the hope of being sure again.
         held.lease_until_ms = Some(now.ms + self.options.unsure_ms);
         held.is_sure = false;
@@ -141,8 +164,19 @@ impl Agent {
             if let Some(held) = self.runs.get_mut(&run_id) {
                 held.stage = Stage::Ended;
             }
-        } else if process != Process::Started {
-            self.process(now, &run_id, epoch, process);
+            return;
+        }
+        for found in run.beside {
+            self.restore_beside(now, &run_id, found);
+        }
+        let program = ProgramId::of_run(run_id, epoch);
+        if has_begun {
+            self.program(now, program.clone(), Process::Started);
+        } else {
+            self.out.push(Output::Watch { program: program.clone() });
+        }
+        if process != Process::Started {
+            self.program(now, program, process);
         }
     }
 
@@ -175,7 +209,7 @@ impl Agent {
                 if let Stage::Waiting(launch) = waiting {
                     spawned.push(Output::Spawn { launch, until_ms });
                 }
-            } else if matches!(run.stage, Stage::Starting | Stage::Running) {
+            } else if run.is_alive() {
                 leases.push(Lease { run_id: run_id.clone(), epoch: run.epoch });
             }
         }
@@ -187,17 +221,19 @@ impl Agent {
 
     /// Ends programs whose runs are no longer surely its own.
     pub(super) fn fence_if_due(&mut self, now: Moment) {
-        let due =
-            self.runs.iter_mut().filter(|(_, run)| run.due_ms().is_some_and(|at| now.is_past(at)));
-        for (run_id, run) in due {
+        let is_due = |run: &Held| run.due_ms().is_some_and(|at| now.is_past(at));
+        let due: Vec<RunId> =
+            self.runs.iter().filter(|(_, run)| is_due(run)).map(|(id, _)| id.clone()).collect();
+        for run_id in due {
+            let Some(run) = self.runs.get_mut(&run_id) else { continue };
             // Once is enough: its end is reported when it comes, and refused if another has it.
             run.lease_until_ms = None;
             run.ending.get_or_insert(Ending::Fenced);
             // A place in a fleet is not over with that: it is lost, and queued again by the store.
             run.is_lost = run.is_hold;
-            let (run_id, epoch) = (run_id.clone(), run.epoch);
+            let epoch = run.epoch;
             self.out.push(Output::Say(Said::Fenced { run_id: run_id.clone() }));
-            self.out.push(Output::Signal { run_id, epoch, signal: Signal::Kill });
+            self.signal_all(&run_id, epoch, &Signal::Kill);
         }
     }
 
@@ -219,11 +255,17 @@ impl Agent {
         self.out.push(Output::Say(Said::Lost { run_id: run_id.clone() }));
         match run.stage {
             Stage::Waiting(_) | Stage::Ended => self.drop_run(run_id),
-            Stage::Starting | Stage::Running => {
-                let (run_id, signal) = (run_id.clone(), Signal::Kill);
-                self.out.push(Output::Signal { run_id, epoch: held, signal });
+            Stage::Starting | Stage::Running | Stage::Closing(_) => {
+                self.signal_all(run_id, held, &Signal::Kill);
             }
         }
+    }
+
+    /// Tells the program of a run, and all that is beside it.
+    fn signal_all(&mut self, run_id: &RunId, epoch: u64, signal: &Signal) {
+        let program = ProgramId::of_run(run_id.clone(), epoch);
+        self.out.push(Output::Signal { program, signal: signal.clone() });
+        self.signal_beside(run_id, epoch, signal);
     }
 
     pub(super) fn signal(
@@ -243,7 +285,7 @@ impl Agent {
             (Stage::Waiting(_), Signal::Stop { .. } | Signal::Kill) => {
                 run.ending = Some(Ending::Asked);
                 let exited = Process::Exited { ended: Box::new(never_started()) };
-                self.process(now, run_id, epoch, exited);
+                self.program(now, ProgramId::of_run(run_id.clone(), epoch), exited);
                 return verdict;
             }
             (Stage::Waiting(_), _) => {
@@ -253,61 +295,84 @@ impl Agent {
             (_, Signal::Pause) => run.is_paused = true,
             (_, Signal::Resume) => run.is_paused = false,
         }
-        self.out.push(Output::Signal { run_id: run_id.clone(), epoch, signal });
+        self.signal_all(run_id, epoch, &signal);
         verdict
     }
 
-    pub(super) fn process(&mut self, now: Moment, run_id: &RunId, epoch: u64, process: Process) {
-        let Some(run) = self.runs.get_mut(run_id).filter(|run| run.epoch == epoch) else { return };
-        if matches!(run.stage, Stage::Ended) {
+    /// Something about a program.
+    pub(super) fn program(&mut self, now: Moment, program: ProgramId, process: Process) {
+        let ProgramId { lease, dispatch } = program;
+        match dispatch {
+            Some(dispatch) => self.beside(now, &lease, &dispatch, process),
+            None => self.process(now, lease, process),
+        }
+    }
+
+    fn process(&mut self, now: Moment, Lease { run_id, epoch }: Lease, process: Process) {
+        let Some(run) = self.runs.get_mut(&run_id).filter(|run| run.epoch == epoch) else { return };
+        if matches!(run.stage, Stage::Ended | Stage::Closing(_)) {
             return;
         }
-        let what = match process {
+        let how = match process {
             Process::Started => {
                 run.stage = Stage::Running;
-                Happened::Started {}
+                return self.begun(now, run_id, epoch);
             }
-            Process::Failed { reason } => {
-                run.stage = Stage::Ended;
-                Happened::Ended(failed(reason))
-            }
-            Process::Exited { ended: how } => {
-                run.stage = Stage::Ended;
-                Happened::Ended(ended(*how, run.ending))
-            }
+            Process::Failed { reason } => failed(reason),
+            Process::Exited { ended: how } => ended(*how, run.ending),
             Process::Lapsed { ended: how } => {
-                run.stage = Stage::Ended;
                 // Nothing failed that only waited: somebody may hold it again.
                 run.is_lost |= run.is_hold;
                 if run.ending.is_none() {
                     self.out.push(Output::Say(Said::Fenced { run_id: run_id.clone() }));
                 }
-                Happened::Ended(ended(*how, run.ending))
+                ended(*how, run.ending)
             }
         };
-        if run.is_lost {
-            if matches!(what, Happened::Ended(_)) {
-                self.drop_run(run_id);
-            }
+        run.stage = Stage::Closing(Box::new(how));
+        self.end_beside(&run_id, epoch);
+        self.over_if_alone(now, &Lease { run_id, epoch });
+    }
+
+    /// The program of a run runs. What it writes comes behind that.
+    fn begun(&mut self, now: Moment, run_id: RunId, epoch: u64) {
+        let program = ProgramId::of_run(run_id, epoch);
+        self.keep_report(now, &program, Happened::Started {});
+        self.out.push(Output::Watch { program });
+    }
+
+    /// A run whose program has ended is over when nothing beside it is at work.
+    pub(super) fn over_if_alone(&mut self, now: Moment, Lease { run_id, epoch }: &Lease) {
+        if self.beside.is_any(run_id, *epoch) {
             return;
         }
+        let Some(run) = self.runs.get_mut(run_id).filter(|run| run.epoch == *epoch) else { return };
+        if !matches!(run.stage, Stage::Closing(_)) {
+            return;
+        }
+        let Stage::Closing(how) = std::mem::replace(&mut run.stage, Stage::Ended) else { return };
+        if run.is_lost {
+            return self.drop_run(run_id);
+        }
+        let program = ProgramId::of_run(run_id.clone(), *epoch);
+        self.keep_report(now, &program, Happened::Ended(*how));
+    }
+
+    /// Keeps how a run stands, and what its session shows of that.
+    fn keep_report(&mut self, now: Moment, program: &ProgramId, what: Happened) {
+        let Some(run) = self.runs.get(&program.lease.run_id).filter(|run| !run.is_lost) else {
+            return;
+        };
         let session_id = run.session_id.clone();
         // What a session shows of its host lies between the beginning and the end of its run.
-        let told = host_event(&self.options.executor_id, run_id, run, &what);
+        let told = host_event(&self.options.executor_id, program, run.member.as_ref(), &what);
         let mut drafts = vec![what, told];
         if matches!(drafts.first(), Some(Happened::Ended(_))) {
             drafts.reverse();
         }
-        for what in drafts {
-            self.out.push(Output::Keep(Draft {
-                run_id: run_id.clone(),
-                epoch,
-                session_id: session_id.clone(),
-                dedup_key: format!("{run_id}/{epoch}/{}", word(&what)),
-                at: now.wall,
-                what,
-            }));
-        }
+        let drafts =
+            drafts.into_iter().map(|what| Draft::of(program, session_id.clone(), now.wall, what));
+        self.out.extend(drafts.map(Output::Keep));
     }
 
     /// Runs whose end the access point has kept are known no more.
@@ -322,7 +387,9 @@ impl Agent {
 
     fn drop_run(&mut self, run_id: &RunId) {
         if let Some(run) = self.runs.remove(run_id) {
-            self.out.push(Output::Drop { run_id: run_id.clone(), epoch: run.epoch });
+            self.beside.forget(run_id, run.epoch);
+            let program = ProgramId::of_run(run_id.clone(), run.epoch);
+            self.out.push(Output::Drop { program });
         }
     }
 
@@ -333,8 +400,13 @@ impl Agent {
 }
 
 /// What the session shows of its host.
-fn host_event(executor: &ExecutorId, run_id: &RunId, run: &Held, what: &Happened) -> Happened {
-    let epoch = run.epoch;
+pub(super) fn host_event(
+    executor: &ExecutorId,
+    program: &ProgramId,
+    member: Option<&MemberName>,
+    what: &Happened,
+) -> Happened {
+    let Lease { run_id, epoch } = &program.lease;
     let (kind, mut data) = match what {
         Happened::Ended(Ended { outcome, error, exit, .. }) => {
             let exit = json!({ "code": exit.code, "signal": exit.signal, "reason": exit.reason });
@@ -348,18 +420,9 @@ fn host_event(executor: &ExecutorId, run_id: &RunId, run: &Held, what: &Happened
             ("hostStarted", json!({ "executorId": executor, "runId": run_id, "epoch": epoch }))
         }
     };
-    name_member(&mut data, run.member.as_ref());
+    name_program(&mut data, program, member);
     let data = RawJson::of(&data).unwrap_or_else(|_| RawJson::null());
     Happened::Event { kind: kind.to_owned(), data }
-}
-
-/// Sets the reports of one run apart.
-fn word(what: &Happened) -> &str {
-    match what {
-        Happened::Started {} => "started",
-        Happened::Event { kind, .. } => kind,
-        Happened::Ended(_) => "ended",
-    }
 }
 
 /// Of a run that was stopped before its program started.
@@ -367,7 +430,7 @@ fn never_started() -> Ended {
     Ended { outcome: RunOutcome::Stopped, error: None, ..failed(String::new()) }
 }
 
-fn failed(reason: String) -> Ended {
+pub(super) fn failed(reason: String) -> Ended {
     Ended {
         outcome: RunOutcome::Failed,
         error: Some(reason),

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use ah_model::Lease;
 use ah_store::Clock;
 
-use super::{HostError, Inner, Run, Stage};
+use super::{HostError, Inner, PATIENCE, PAUSE, Run, Stage};
 use crate::executor::folder::{End, Folder};
+use crate::executor::program::ProgramId;
 use crate::file::FileError;
 
 /// How often it is tried to settle a run that cannot be settled.
@@ -38,16 +38,19 @@ impl Keeper {
     }
 }
 
+/// Folders that cannot be read, and why.
+type Damaged = Vec<(PathBuf, String)>;
+
 /// Waits for the end of a run on a thread of its own, and tells of it. The thread is there before the
 /// keeper that it is given: no run is without somebody who waits for it.
 pub(super) fn begin(
     inner: &Arc<Inner>,
-    lease: &Lease,
+    program: &ProgramId,
     folder: &Folder,
 ) -> io::Result<SyncSender<Keeper>> {
     let (give, given) = sync_channel::<Keeper>(1);
     let (clock, inner) = (Arc::clone(&inner.clock), Arc::downgrade(inner));
-    let (lease, folder) = (lease.clone(), folder.clone());
+    let (program, folder) = (program.clone(), folder.clone());
     let wait = move || {
         let Ok(keeper) = given.recv() else { return };
         keeper.await_end();
@@ -60,8 +63,8 @@ pub(super) fn begin(
             }
         };
         if let Some(inner) = Weak::upgrade(&inner) {
-            inner.set(&lease, Stage::Ended(end));
-            (inner.tell)(&lease);
+            inner.set(&program, Stage::Ended(end));
+            (inner.tell)(&program.lease);
         }
     };
     std::thread::Builder::new().name("ah-run-end".to_owned()).spawn(wait)?;
@@ -83,14 +86,43 @@ fn settle(folder: &Folder, clock: &dyn Clock) -> Result<End, HostError> {
     Ok(end)
 }
 
+/// Waits until a keeper that was found alive has begun its program, or said that it cannot: it may
+/// have begun itself just before its executor was killed.
+fn await_beginning(folder: &Folder) -> Result<(), HostError> {
+    let until = Instant::now() + PATIENCE;
+    while folder.program()?.is_none() && folder.end()?.is_none() && Instant::now() < until {
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
 impl Inner {
     /// Takes over what an executor before this one left; the folders that cannot be read.
-    pub(super) fn adopt(self: &Arc<Self>) -> Result<Vec<(PathBuf, String)>, HostError> {
+    pub(super) fn adopt(self: &Arc<Self>) -> Result<Damaged, HostError> {
         let directory = &self.runs_directory;
         let failed = |error| FileError::io("list", directory, error);
         let mut damaged = Vec::new();
         for entry in std::fs::read_dir(directory).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
+            if Folder::is_remains(&path) {
+                let removed = std::fs::remove_dir_all(&path);
+                removed.map_err(|error| FileError::io("remove", &path, error))?;
+                continue;
+            }
+            let folder = Folder::at(&path);
+            let adopted = self.adopt_one(&folder).and_then(|()| self.adopt_besides(&folder));
+            match adopted {
+                Ok(mut besides) => damaged.append(&mut besides),
+                Err(error) => damaged.push((path, error.to_string())),
+            }
+        }
+        Ok(damaged)
+    }
+
+    /// Takes over what was started beside a run.
+    fn adopt_besides(self: &Arc<Self>, of_run: &Folder) -> Result<Damaged, HostError> {
+        let mut damaged = Vec::new();
+        for path in of_run.besides()? {
             if Folder::is_remains(&path) {
                 let removed = std::fs::remove_dir_all(&path);
                 removed.map_err(|error| FileError::io("remove", &path, error))?;
@@ -107,10 +139,13 @@ impl Inner {
             Some(end) => (Stage::Ended(end), None),
             None => self.look(folder)?,
         };
-        let run = Run::new(&order, folder, stage)?;
-        self.runs().insert((order.lease.run_id.clone(), order.lease.epoch), run);
+        if let Some(Keeper::Anothers(_)) = keeper {
+            await_beginning(folder)?;
+        }
+        let run = Run { has_begun: folder.has_begun()?, ..Run::new(&order, folder, stage)? };
+        self.runs().insert(order.program_id().key(), run);
         if let Some(keeper) = keeper {
-            let waits = begin(self, &order.lease, folder);
+            let waits = begin(self, &order.program_id(), folder);
             let waits = waits.map_err(|error| FileError::io("watch", folder.path(), error))?;
             // It listens: it was begun just now.
             let _ = waits.send(keeper);

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use ah_process::Group;
 
-use crate::executor::folder::{Asked, Folder};
+use crate::executor::folder::{Asked, Folder, Order};
 use crate::moment::since_boot_ms;
 
 /// How often the time is looked at: a sleep does not count the time that the machine sleeps.
 const LOOK: Duration = Duration::from_secs(5);
-/// Longest time that a program has to end well when its lease is over.
+/// Longest time that a program has to end well when its lease, or its own time, is over.
 const GRACE_MS_MAX: u64 = 2_000;
 
 /// What a keeper can be told.
@@ -65,6 +65,8 @@ struct State {
     asked: Option<Asked>,
     /// When it is ended unless somebody says more; never, if nobody has said anything.
     until: Option<Until>,
+    /// When it is ended whatever anybody says.
+    ends_ms: Option<u64>,
 }
 
 /// How long a program may run.
@@ -88,10 +90,11 @@ impl Control {
         folder: Folder,
         group: Group,
         words: File,
-        until_ms: Option<u64>,
+        order: &Order,
     ) -> io::Result<Self> {
-        let until = until_ms.map(Until::new);
-        let state = State { folder, group: Some(group), asked: None, until };
+        let until = order.until_ms.map(Until::new);
+        let ends_ms = order.timeout_ms.map(|timeout_ms| since_boot_ms().saturating_add(timeout_ms));
+        let state = State { folder, group: Some(group), asked: None, until, ends_ms };
         let control = Self(Arc::new(Mutex::new(state)));
         let (listener, watch) = (control.clone(), control.clone());
         thread(move || watch.end_when_due())?;
@@ -153,14 +156,21 @@ impl Control {
         loop {
             let mut state = self.state();
             let Some(group) = state.group else { return };
-            let left_ms = match state.until {
-                Some(Until { at_ms, grace_ms }) if at_ms <= since_boot_ms() => {
-                    state.asked.get_or_insert(Asked::Lease);
-                    return self.end(&state, group, grace_ms);
-                }
-                Some(Until { at_ms, .. }) => at_ms - since_boot_ms().min(at_ms),
-                None => u64::MAX,
-            };
+            let left_ms = |at_ms: u64| at_ms.saturating_sub(since_boot_ms());
+            let lease_ms = state.until.map_or(u64::MAX, |until| left_ms(until.at_ms));
+            let own_ms = state.ends_ms.map_or(u64::MAX, left_ms);
+            if lease_ms == 0 {
+                let grace_ms = state.until.map_or(0, |until| until.grace_ms);
+                state.asked.get_or_insert(Asked::Lease);
+                return self.end(&state, group, grace_ms);
+            }
+            if own_ms == 0 {
+                state.asked.get_or_insert(Asked::Timeout);
+                state.ends_ms = None;
+                self.end(&state, group, GRACE_MS_MAX);
+                continue;
+            }
+            let left_ms = lease_ms.min(own_ms);
             drop(state);
             // A machine that slept in between is noticed at the next look.
             std::thread::sleep(Duration::from_millis(left_ms).min(LOOK));

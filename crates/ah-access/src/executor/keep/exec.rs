@@ -56,6 +56,7 @@ fn replace(folder: &Folder, order: &Order) -> (String, io::Error) {
         .env("AH_RUN_ID", order.lease.run_id.as_str())
         .env("AH_RUN_EPOCH", order.lease.epoch.to_string())
         .env("AH_SESSION", order.session_id.as_str())
+        .envs(order.dispatch.iter().map(|dispatch| ("AH_DISPATCH_ID", dispatch.as_str())))
         .env(MARK, folder.path())
         .exec();
     (name.clone(), error)

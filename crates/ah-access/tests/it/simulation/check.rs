@@ -2,10 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use ah_model::{EventQuery, Happened, RunId, RunStatus};
+use ah_model::{EventQuery, Happened, ReportItem, RunId, RunStatus};
 use ah_store::block_on;
 
 use super::world::{Tally, World};
+
+/// What an executor knows of an event that it kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fate {
+    Refused,
+    Unsure,
+    Kept,
+}
 
 /// How long a program may live after its lease.
 const LATE_MS: u64 = 500;
@@ -96,25 +104,41 @@ impl World {
                 }
             }
         }
+        for (key, told) in self.told_by_key() {
+            let count = stored.remove(key).unwrap_or(0);
+            let is_right = match told {
+                Fate::Kept => count == 1,
+                Fate::Unsure => count < 2,
+                Fate::Refused => count == 0,
+            };
+            assert!(
+                is_right,
+                "seed {seed}: {key} is there {count} times, {told:?}\n{}",
+                self.state()
+            );
+        }
+        self.check_begun();
+        let unknown: Vec<&String> = stored.keys().filter(|key| key.contains(".event.")).collect();
+        assert!(unknown.is_empty(), "seed {seed}: nobody kept {unknown:?}");
+    }
+
+    /// What became of each event that executors kept. One that was killed says again that programs
+    /// began and ended: the same key, which must be in the store if it was taken once.
+    fn told_by_key(&self) -> BTreeMap<&str, Fate> {
+        let mut told: BTreeMap<&str, Fate> = BTreeMap::new();
         for machine in &self.machines {
             for item in &machine.items {
                 let Happened::Event { .. } = item.what else { continue };
-                let count = stored.remove(&item.dedup_key).unwrap_or(0);
-                if machine.unsure.contains(&item.seq) && count < 2 {
-                    continue;
-                }
-                let wanted = usize::from(!machine.refused.contains(&item.seq));
-                assert_eq!(
-                    count,
-                    wanted,
-                    "seed {seed}: {} is there {count} times\n{}",
-                    item.dedup_key,
-                    self.state()
-                );
+                let fate = match () {
+                    () if machine.refused.contains(&item.seq) => Fate::Refused,
+                    () if machine.unsure.contains(&item.seq) => Fate::Unsure,
+                    () => Fate::Kept,
+                };
+                let best = told.entry(&item.dedup_key).or_insert(fate);
+                *best = (*best).max(fate);
             }
         }
-        let unknown: Vec<&String> = stored.keys().filter(|key| key.contains(".event.")).collect();
-        assert!(unknown.is_empty(), "seed {seed}: nobody kept {unknown:?}");
+        told
     }
 
     pub(super) fn tallied(&self) -> Tally {
@@ -122,6 +146,10 @@ impl World {
         for machine in &self.machines {
             tally.refused += machine.refused.len() as u64;
             tally.unsure += machine.unsure.len() as u64;
+            let is_end = |item: &&ReportItem| {
+                item.dedup_key.contains("-beside-") && item.dedup_key.ends_with("/hostExited")
+            };
+            tally.beside += machine.items.iter().filter(is_end).count() as u64;
         }
         for id in &self.runs {
             let run = block_on(self.store.run(id.clone())).unwrap();

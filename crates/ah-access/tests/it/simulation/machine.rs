@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ah_access::executor::ProgramId;
 use ah_access::executor::core::{
     Agent, AgentOptions, Input, Output, Process, Restored, RestoredRun, Said, Signal,
 };
@@ -11,9 +12,10 @@ use ah_access::point::ConnectionId;
 use ah_conformance::Random;
 use ah_model::{
     Ended, ExecutorId, Exit, Happened, Lease, Offer, OutboxId, RawJson, ReportItem,
-    ReportRefusalReason, RunId, RunOutcome, SessionId,
+    ReportRefusalReason, RequestId, RunId, RunOutcome, SessionId,
 };
 
+use super::beside::Begun;
 use super::world::{Happening, Side, Step, World};
 
 const CAPACITY: u32 = 2;
@@ -22,7 +24,9 @@ pub(super) struct Machine {
     pub(super) id: ExecutorId,
     pub(super) boot: u64,
     /// Rises when the machine itself starts again: no program survives that.
-    power: u64,
+    pub(super) power: u64,
+    /// When all that was written so far is on disk.
+    written_ms: u64,
     since_ms: u64,
     permille: u64,
     ahead_ms: i64,
@@ -42,18 +46,58 @@ pub(super) struct Machine {
 pub(super) struct Record {
     pub(super) epoch: u64,
     session_id: SessionId,
-    process: Option<Process>,
-    pub(super) events: u64,
+    /// Its own program.
+    own: Program,
+    /// What was started beside it.
+    pub(super) beside: BTreeMap<RequestId, Program>,
     /// When its keeper ends the program, in the time of the world.
     pub(super) until_ms: u64,
 }
 
+/// A program that a machine has a record of.
+#[derive(Default)]
+pub(super) struct Program {
+    pub(super) process: Option<Process>,
+    pub(super) has_begun: bool,
+    pub(super) is_told: bool,
+    events: u64,
+}
+
+impl Program {
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self.process, Some(Process::Exited { .. }))
+    }
+}
+
+impl Record {
+    fn programs(&mut self) -> impl Iterator<Item = &mut Program> {
+        [&mut self.own].into_iter().chain(self.beside.values_mut())
+    }
+
+    fn program(&mut self, dispatch: Option<&RequestId>) -> Option<&mut Program> {
+        match dispatch {
+            Some(dispatch) => self.beside.get_mut(dispatch),
+            None => Some(&mut self.own),
+        }
+    }
+
+    fn is_at_work(&self) -> bool {
+        [&self.own].into_iter().chain(self.beside.values()).any(|one| !one.has_ended())
+    }
+}
+
 impl Machine {
+    pub(super) fn record(&mut self, program: &ProgramId) -> Option<&mut Record> {
+        let Lease { run_id, epoch } = &program.lease;
+        self.records.get_mut(run_id).filter(|record| record.epoch == *epoch)
+    }
+
     pub(super) fn new(number: usize, random: &mut Random) -> Self {
         Self {
             id: format!("spiffe://sim/ah/agent/node-{number}").parse().unwrap(),
             boot: 0,
             power: 0,
+            written_ms: 0,
             since_ms: 0,
             permille: 970 + random.below(61),
             ahead_ms: i64::try_from(random.below(7_200_000)).unwrap() - 3_600_000,
@@ -99,8 +143,10 @@ impl Machine {
             session_id: record.session_id.clone(),
             member: None,
             is_hold: false,
-            process: record.process.clone().unwrap_or(Process::Started),
+            has_begun: record.own.has_begun,
+            process: record.own.process.clone().unwrap_or(Process::Started),
             end_seq: end_seq(id, record.epoch),
+            beside: record.restored_beside(),
         };
         Restored {
             outbox: self.outbox.clone(),
@@ -111,11 +157,10 @@ impl Machine {
         }
     }
 
-    /// Whether the program of a run lives.
+    /// Whether the program of a run lives, or something beside it.
     pub(super) fn is_at_work(&self, run_id: &RunId, epoch: u64) -> bool {
-        self.records.get(run_id).is_some_and(|record| {
-            record.epoch == epoch && !matches!(record.process, Some(Process::Exited { .. }))
-        })
+        let record = self.records.get(run_id);
+        record.is_some_and(|record| record.epoch == epoch && record.is_at_work())
     }
 
     pub(super) fn is_up(&self) -> bool {
@@ -160,10 +205,9 @@ impl World {
         if power {
             let one = &mut self.machines[machine];
             one.power += 1;
-            for record in one.records.values_mut() {
-                if !matches!(record.process, Some(Process::Exited { .. })) {
-                    record.process = Some(exited(RunOutcome::Failed, "the machine started again"));
-                }
+            let programs = one.records.values_mut().flat_map(Record::programs);
+            for program in programs.filter(|program| !program.has_ended()) {
+                program.process = Some(exited(RunOutcome::Failed, "the machine started again"));
             }
         }
         for id in self.connections_of(|its, _| its == machine) {
@@ -216,12 +260,21 @@ impl World {
                     self.prolong(machine, &run_id, epoch, until_ms);
                 }
             }
-            Output::Signal { run_id, epoch, signal } => {
-                self.signal(machine, run_id, epoch, signal);
+            Output::Dispatch { dispatch, until_ms } => {
+                self.start_beside(machine, &dispatch, until_ms);
+            }
+            Output::Signal { program, signal } => self.signal(machine, program, signal),
+            Output::Watch { program } => self.watch(machine, boot, program),
+            Output::Told { program } => {
+                let ms = self.written_after(machine);
+                self.after(ms, Happening::Told { machine, boot, program });
             }
             // No run of it holds a member of a fleet.
             Output::Fence(_) | Output::Unfence { .. } => {}
-            Output::Keep(report) => self.within(20, Happening::Kept { machine, boot, report }),
+            Output::Keep(report) => {
+                let ms = self.written_after(machine);
+                self.after(ms, Happening::Kept { machine, boot, report });
+            }
             Output::Read { after } => {
                 let items = self.machines[machine].items.iter().filter(|item| item.seq > after);
                 let items = items.take(3).cloned().collect();
@@ -240,10 +293,11 @@ impl World {
                     }
                 }
             }
-            Output::Drop { run_id, epoch } => {
-                let records = &mut self.machines[machine].records;
-                if records.get(&run_id).is_some_and(|record| record.epoch == epoch) {
-                    records.remove(&run_id);
+            Output::Drop { program } => {
+                assert_eq!(program.dispatch, None, "there are too few to forget one");
+                let one = &mut self.machines[machine];
+                if one.record(&program).is_some() {
+                    one.records.remove(&program.lease.run_id);
                 }
             }
             Output::Say(said) => {
@@ -261,13 +315,18 @@ impl World {
         let (run_id, epoch) = (launch.run_id.clone(), launch.epoch);
         self.note(|| format!("machine {machine} starts {run_id} epoch {epoch}"));
         let session_id = launch.session_id.clone();
-        let record = Record { epoch, session_id, process: None, events: 0, until_ms: 0 };
+        let own = Program::default();
+        let record = Record { epoch, session_id, own, beside: BTreeMap::new(), until_ms: 0 };
         self.machines[machine].records.insert(run_id.clone(), record);
+        self.go_on(machine, &ProgramId::of_run(run_id, epoch), 25_000);
+    }
+
+    /// Decides what a program does that is being started.
+    pub(super) fn go_on(&mut self, machine: usize, program: &ProgramId, long_max: u64) {
         let power = self.machines[machine].power;
-        let step =
-            |step| Happening::Program { machine, power, run_id: run_id.clone(), epoch, step };
+        let step = |step| Happening::Program { machine, power, program: program.clone(), step };
         self.within(50, step(Step::Started));
-        let long = 100 + self.random.below(25_000);
+        let long = 100 + self.random.below(long_max);
         for _ in 0..self.random.below(12) {
             self.within(long, step(Step::Event));
         }
@@ -275,8 +334,16 @@ impl World {
         self.after(long, step(Step::Exit { code }));
     }
 
-    /// A keeper hears how long the run is surely the executor's.
-    fn prolong(&mut self, machine: usize, run_id: &RunId, epoch: u64, until_ms: u64) {
+    /// How long it takes until something that is written now is on disk: behind all before it.
+    fn written_after(&mut self, machine: usize) -> u64 {
+        let at_ms = self.now_ms + self.random.below(20);
+        let one = &mut self.machines[machine];
+        one.written_ms = one.written_ms.max(at_ms);
+        one.written_ms - self.now_ms
+    }
+
+    /// Keepers hear how long the run is surely the executor's.
+    pub(super) fn prolong(&mut self, machine: usize, run_id: &RunId, epoch: u64, until_ms: u64) {
         let left_ms = until_ms.saturating_sub(self.now_at(machine).ms);
         let one = &mut self.machines[machine];
         let left_ms = left_ms * 1_000 / one.permille;
@@ -286,13 +353,19 @@ impl World {
             return;
         };
         record.until_ms = record.until_ms.max(self.now_ms + left_ms);
-        let (run_id, step) = (run_id.clone(), Step::Due);
-        self.after(left_ms, Happening::Program { machine, power, run_id, epoch, step });
+        // The latest time counts, also for a program that is new.
+        let left_ms = record.until_ms - self.now_ms;
+        let beside: Vec<RequestId> = record.beside.keys().cloned().collect();
+        for dispatch in [None].into_iter().chain(beside.into_iter().map(Some)) {
+            let lease = Lease { run_id: run_id.clone(), epoch };
+            let (program, step) = (ProgramId { lease, dispatch }, Step::Due);
+            self.after(left_ms, Happening::Program { machine, power, program, step });
+        }
     }
 
-    fn signal(&mut self, machine: usize, run_id: RunId, epoch: u64, signal: Signal) {
+    fn signal(&mut self, machine: usize, program: ProgramId, signal: Signal) {
         let power = self.machines[machine].power;
-        let killed = Happening::Program { machine, power, run_id, epoch, step: Step::Killed };
+        let killed = Happening::Program { machine, power, program, step: Step::Killed };
         match signal {
             Signal::Stop { grace_ms } => self.within(grace_ms + 1, killed),
             Signal::Kill => self.within(50, killed),
@@ -300,42 +373,43 @@ impl World {
         }
     }
 
-    pub(super) fn program(
-        &mut self,
-        machine: usize,
-        power: u64,
-        id: &RunId,
-        epoch: u64,
-        step: Step,
-    ) {
+    pub(super) fn program(&mut self, machine: usize, power: u64, which: &ProgramId, step: Step) {
         let (wall, now_ms) = (self.wall(0), self.now_ms);
         let one = &mut self.machines[machine];
         if one.power != power {
             return;
         }
-        let Some(record) = one.records.get_mut(id) else { return };
-        if record.epoch != epoch || matches!(record.process, Some(Process::Exited { .. })) {
+        let (boot, is_away) = (one.boot, one.agent.is_none());
+        let Some(record) = one.record(which) else { return };
+        let (until_ms, session_id) = (record.until_ms, record.session_id.clone());
+        let Some(program) = record.program(which.dispatch.as_ref()) else { return };
+        if program.has_ended() {
             return;
         }
-        let boot = one.boot;
         let process = match step {
-            Step::Started => Process::Started,
+            Step::Started => {
+                program.has_begun = true;
+                self.begun.push(Begun { machine, program: which.clone() });
+                Process::Started
+            }
             Step::Exit { code: 0 } => exited(RunOutcome::Completed, ""),
             Step::Exit { code } => exited(RunOutcome::Failed, &format!("exit code {code}")),
             Step::Killed => exited(RunOutcome::Failed, "signal 9"),
-            Step::Due if record.until_ms > now_ms => return,
+            Step::Due if until_ms > now_ms => return,
             Step::Due => {
-                self.tally.away += u64::from(one.agent.is_none());
+                self.tally.away += u64::from(is_away);
                 exited(RunOutcome::Failed, "its executor was away")
             }
             Step::Event => {
-                record.events += 1;
-                let number = record.events;
+                program.events += 1;
+                let number = program.events;
+                let ProgramId { lease: Lease { run_id, epoch }, dispatch } = which.clone();
+                let part = dispatch.map_or_else(String::new, |dispatch| format!(".{dispatch}"));
                 let report = Draft {
-                    run_id: id.clone(),
+                    dedup_key: format!("{run_id}.{epoch}{part}.event.{number}"),
+                    run_id,
                     epoch,
-                    session_id: record.session_id.clone(),
-                    dedup_key: format!("{id}.{epoch}.event.{number}"),
+                    session_id,
                     at: wall,
                     what: Happened::Event { kind: "hostLog".to_owned(), data: RawJson::null() },
                 };
@@ -343,9 +417,8 @@ impl World {
                 return self.keep(machine, boot, report);
             }
         };
-        record.process = Some(process.clone());
-        let input = Input::Process { run_id: id.clone(), epoch, process };
-        self.tell_agent(machine, boot, input);
+        program.process = Some(process.clone());
+        self.tell_agent(machine, boot, Input::Process { program: which.clone(), process });
     }
 
     pub(super) fn keep(&mut self, machine: usize, boot: u64, report: Draft) {

@@ -90,7 +90,10 @@ impl World {
         *last = arrives.max(*last);
         let at = *last;
         // What may be sent again on another connection may as well come twice on this one.
-        let may_repeat = matches!(frame, Frame::Report(_) | Frame::ReportAck(_) | Frame::Launch(_));
+        let may_repeat = matches!(
+            frame,
+            Frame::Report(_) | Frame::ReportAck(_) | Frame::Launch(_) | Frame::Dispatch(_)
+        );
         let twice = self.is_trouble() && may_repeat && self.random.one_in(10);
         if twice {
             let again = Happening::Deliver {
@@ -113,6 +116,7 @@ impl World {
                 self.tell_point(server, server_boot, input);
             }
             Side::Executor => {
+                self.count_again(machine, &frame);
                 let input = executor::Input::Frame { dial, stream, frame };
                 self.tell_agent(machine, machine_boot, input);
             }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 
+use ah_access::executor::ProgramId;
 use ah_access::executor::core as executor;
 use ah_access::executor::outbox::Draft;
 use ah_access::moment::Moment;
@@ -12,6 +13,7 @@ use ah_conformance::{Harness, ModelHarness, Random};
 use ah_model::{NewRepo, NewRun, NewSession, RawJson, RunId, RunKind, SessionId, Timestamp, Vcs};
 use ah_store::{Capabilities, Store, block_on};
 
+use super::beside::{Begun, Wanted};
 use super::machine::Machine;
 use super::net::Net;
 use super::server::Server;
@@ -64,12 +66,17 @@ pub(super) enum Happening {
         boot: u64,
         report: Draft,
     },
-    /// The program of a run does something.
+    /// All of a program beside a run is on disk.
+    Told {
+        machine: usize,
+        boot: u64,
+        program: ProgramId,
+    },
+    /// A program does something.
     Program {
         machine: usize,
         power: u64,
-        run_id: RunId,
-        epoch: u64,
+        program: ProgramId,
         step: Step,
     },
     /// A frame arrives, unless its connection is gone.
@@ -91,6 +98,10 @@ pub(super) enum Happening {
     /// Somebody stops a run.
     Stop {
         run_id: RunId,
+    },
+    /// Somebody wants a program beside a run.
+    Dispatch {
+        wanted: Wanted,
     },
     /// Something bad.
     Trouble,
@@ -135,6 +146,8 @@ pub(super) struct World {
     pub(super) machines: Vec<Machine>,
     pub(super) net: Net,
     pub(super) runs: Vec<RunId>,
+    /// Every program that began, and where.
+    pub(super) begun: Vec<Begun>,
     pub(super) tally: Tally,
     pub(super) trace: VecDeque<String>,
 }
@@ -149,6 +162,10 @@ pub(super) struct Tally {
     pub(super) unsure: u64,
     pub(super) again: u64,
     pub(super) completed: u64,
+    /// Programs beside runs whose end is in the store.
+    pub(super) beside: u64,
+    /// Requests that came again for a program that was there.
+    pub(super) asked_again: u64,
 }
 
 impl std::ops::AddAssign for Tally {
@@ -160,6 +177,8 @@ impl std::ops::AddAssign for Tally {
         self.unsure += other.unsure;
         self.again += other.again;
         self.completed += other.completed;
+        self.beside += other.beside;
+        self.asked_again += other.asked_again;
     }
 }
 
@@ -182,6 +201,7 @@ impl World {
             machines,
             net: Net::default(),
             runs: Vec::new(),
+            begun: Vec::new(),
             tally: Tally::default(),
             trace: VecDeque::new(),
         };
@@ -261,9 +281,11 @@ impl World {
             Happening::Agent { machine, boot, input } => self.tell_agent(machine, boot, input),
             Happening::AgentTick { machine, boot } => self.tick_agent(machine, boot),
             Happening::Kept { machine, boot, report } => self.keep(machine, boot, report),
-            Happening::Program { machine, power, run_id, epoch, step } => {
-                self.program(machine, power, &run_id, epoch, step);
+            Happening::Told { machine, boot, program } => self.told(machine, boot, &program),
+            Happening::Program { machine, power, program, step } => {
+                self.program(machine, power, &program, step);
             }
+            Happening::Dispatch { wanted } => self.dispatch(wanted),
             Happening::Deliver { connection, to, stream, frame } => {
                 self.deliver(connection, to, stream, frame);
             }
@@ -297,6 +319,7 @@ impl World {
         let run = block_on(self.store.create_run(run)).unwrap();
         self.note(|| format!("queued {}", run.id));
         self.runs.push(run.id.clone());
+        self.want_beside(&run.id);
         if self.random.one_in(4) {
             self.within(TROUBLE_MS / 2, Happening::Stop { run_id: run.id });
         }

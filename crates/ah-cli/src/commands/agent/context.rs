@@ -23,8 +23,17 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let agent = args.named.find(app, &*store)?;
     let session = session_of(app, &*store, &agent, args.session.as_deref())?;
     let context = block_on(session_context(&*store, session, limit))?;
+    print_context(app, &context)?;
+    if !app.output.is_json() {
+        remarks(&agent, &context, &args.reach)?.iter().for_each(|remark| app.output.talk(remark));
+    }
+    Ok(())
+}
+
+/// Prints the messages of a context, or all of it as JSON.
+pub(crate) fn print_context(app: &App, context: &Context) -> Result<(), CommandError> {
     if app.output.is_json() {
-        return app.output.json(&context);
+        return app.output.json(context);
     }
     app.output.stream(|out| {
         let mut separator = "";
@@ -33,9 +42,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
             separator = "\n";
         }
         Ok(())
-    })?;
-    remarks(&agent, &context, &args.reach)?.iter().for_each(|remark| app.output.talk(remark));
-    Ok(())
+    })
 }
 
 /// What the messages do not show, with the command that helps.

@@ -26,7 +26,7 @@ mod show;
 mod sleep;
 mod stats;
 mod update;
-mod view;
+pub(crate) mod view;
 mod wake;
 
 use std::ops::ControlFlow;
@@ -40,6 +40,8 @@ use clap::Subcommand;
 use crate::app::App;
 use crate::error::CommandError;
 use crate::lazy::Lazy;
+
+pub(crate) use self::context::print_context;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -190,7 +192,7 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    fn limit(&self) -> Result<ContextLimit, Invalid> {
+    pub(crate) fn limit(&self) -> Result<ContextLimit, Invalid> {
         self.records.map_or_else(|| Ok(ContextLimit::default()), ContextLimit::of_records)
     }
 }

@@ -7,6 +7,7 @@ use ah_store::{Store, block_on};
 use super::output::Screen;
 use super::{fencing, view};
 use crate::app::App;
+use crate::commands::variable::variable;
 use crate::commands::waiting::{Following, REST, TICK};
 use crate::error::{CommandError, Exit};
 use crate::when;
@@ -57,14 +58,6 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let ended = follow(&*store, &fence, &mut following, &mut screen)?;
     screen.end()?;
     report(app, &fence, &ended)
-}
-
-fn variable(pair: &str) -> Result<(String, String), CommandError> {
-    match pair.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(CommandError::new(Exit::Usage, format!("--env {pair:?} is not K=V"))
-            .hint("`--env NAME=` sets an empty one")),
-    }
 }
 
 /// The members that `words` name, each once.

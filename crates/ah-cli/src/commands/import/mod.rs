@@ -6,17 +6,47 @@ mod daycare_db;
 mod hyperhive;
 mod progress;
 mod report;
+mod transcripts;
+mod watch;
 
 use ah_import::{ImportError, ImportOptions, ImportReport, Progress};
 use ah_store::Store;
 use clap::Subcommand;
 
+use self::transcripts::Tool;
+pub(crate) use self::transcripts::repo_of;
 use crate::app::App;
 use crate::error::CommandError;
 use crate::lazy::Lazy;
 
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    arg_required_else_help = true
+)]
+pub(crate) struct Args {
+    /// Bring in the transcripts of every coding agent found on this machine
+    #[arg(long, required = true)]
+    all: bool,
+    #[command(flatten)]
+    which: transcripts::WhichArgs,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Bring in the transcripts of Claude Code
+    ClaudeCode(Lazy<transcripts::Args>),
+    /// Bring in the transcripts of Codex
+    Codex(Lazy<transcripts::Args>),
+    /// Bring in the sessions of Gemini CLI
+    Gemini(Lazy<transcripts::Args>),
+    /// Bring in the sessions of opencode
+    Opencode(Lazy<transcripts::Args>),
+    /// Bring in the sessions of goose
+    Goose(Lazy<transcripts::Args>),
     /// Bring in the agents of Daycare's files
     Daycare(Lazy<daycare::Args>),
     /// Bring in the agents of a Daycare database
@@ -27,12 +57,20 @@ pub(crate) enum Command {
     Hyperhive(Lazy<hyperhive::Args>),
 }
 
-pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
+pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
+    let Some(command) = &args.command else {
+        return transcripts::run_all(app, &args.which);
+    };
     match command {
-        Command::Daycare(args) => daycare::run(app, &args),
-        Command::DaycareDb(args) => daycare_db::run(app, &args),
-        Command::Coordinator(args) => coordinator::run(app, &args),
-        Command::Hyperhive(args) => hyperhive::run(app, &args),
+        Command::ClaudeCode(args) => transcripts::run(app, args, Tool::ClaudeCode),
+        Command::Codex(args) => transcripts::run(app, args, Tool::Codex),
+        Command::Gemini(args) => transcripts::run(app, args, Tool::Gemini),
+        Command::Opencode(args) => transcripts::run(app, args, Tool::Opencode),
+        Command::Goose(args) => transcripts::run(app, args, Tool::Goose),
+        Command::Daycare(args) => daycare::run(app, args),
+        Command::DaycareDb(args) => daycare_db::run(app, args),
+        Command::Coordinator(args) => coordinator::run(app, args),
+        Command::Hyperhive(args) => hyperhive::run(app, args),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ah_import::{
     CoordinatorReport, Counts, HyperhiveReport, ImportReport, Outcome, RecordCounts, Remark,
-    RowCounts,
+    RowCounts, TranscriptReport,
 };
 
 use crate::app::App;
@@ -44,6 +44,47 @@ pub(super) fn print_hive(
         return Err(CommandError::new(Exit::Failed, message));
     }
     refuse_failed(report.import.agents, "agents")
+}
+
+/// Prints a report for each program; a file that could not be taken makes the command fail.
+pub(super) fn print_transcripts(
+    app: &App,
+    reports: &[TranscriptReport],
+    verbose: bool,
+) -> Result<(), CommandError> {
+    let shown = |report: &TranscriptReport| human(&of_transcripts(report), remarks_max(verbose));
+    match reports {
+        [report] => app.output.result(report, shown)?,
+        reports => {
+            let all = |reports: &&[TranscriptReport]| {
+                reports.iter().map(shown).collect::<Vec<_>>().join("\n")
+            };
+            app.output.result(&reports, all)?;
+        }
+    }
+    let (found, failed) = reports.iter().fold((0, 0), |(found, failed), report| {
+        (found + report.files.found, failed + report.files.failed)
+    });
+    refuse_failed(Counts { found, failed, ..Counts::default() }, "files")
+}
+
+/// Prints what one look at followed transcripts brought: a line for each session, or the report as
+/// one line of JSON. Nothing when there was nothing new.
+pub(super) fn print_followed(
+    app: &App,
+    report: &TranscriptReport,
+    verbose: bool,
+) -> Result<(), CommandError> {
+    if report.records.imported == 0 && report.files.failed == 0 {
+        return Ok(());
+    }
+    app.output.result(report, |report| {
+        let Shown { remarks: general, more_remarks, details, .. } = of_transcripts(report);
+        let shown = details.iter().map(|one| detail(one, remarks_max(verbose)));
+        let shown = shown.filter(|text| !text.is_empty());
+        let shown: String = shown.map(|text| format!("{} {text}", report.source)).collect();
+        shown + &remarks(general, more_remarks, remarks_max(verbose))
+    })
 }
 
 fn remarks_max(verbose: bool) -> usize {
@@ -120,6 +161,44 @@ fn of_sessions(report: &CoordinatorReport) -> Shown<'_> {
     head.push(("sessions", by_outcome(report.sessions)));
     head.push(("new runs", report.runs.imported.to_string()));
     head.extend(of_records(&report.records));
+    let (remarks, more_remarks) = (&report.remarks[..], report.more_remarks);
+    Shown { head, remarks, more_remarks, details: details.collect() }
+}
+
+fn of_transcripts(report: &TranscriptReport) -> Shown<'_> {
+    let details = report.details.iter().map(|session| {
+        let here = session.session_id.as_ref().map_or(session.id.as_str(), |id| id.as_str());
+        Detail {
+            name: names(here, &session.id),
+            outcome: session.outcome,
+            reason: session.reason.as_deref(),
+            came: with_raw(&[counted(session.records, "record")], session.kept_raw),
+            remarks: &session.remarks,
+            more_remarks: session.more_remarks,
+        }
+    });
+    let files = report.files;
+    let files = filled(&[
+        (files.read, "read"),
+        (files.unchanged, "unchanged"),
+        (files.older, "older"),
+        (files.skipped, "left out"),
+        (files.failed, "failed"),
+    ]);
+    let usage = report.usage;
+    let tokens = filled(&[
+        (usage.input_tokens, "input"),
+        (usage.output_tokens, "output"),
+        (usage.cache_read_tokens, "cache read"),
+        (usage.cache_write_tokens, "cache written"),
+        (usage.reasoning_tokens, "reasoning"),
+    ]);
+    let mut head = first_lines(&report.source, report.dry_run);
+    head.push(("files found", report.files.found.to_string()));
+    head.push(("files", files));
+    head.push(("sessions", by_outcome(report.sessions)));
+    head.extend(of_records(&report.records));
+    head.push(("new tokens", tokens));
     let (remarks, more_remarks) = (&report.remarks[..], report.more_remarks);
     Shown { head, remarks, more_remarks, details: details.collect() }
 }

@@ -4,6 +4,7 @@
 mod claim;
 mod create;
 pub(crate) mod demands;
+mod exec;
 mod finish;
 mod list;
 mod renew;
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Finish(Lazy<finish::Args>),
     /// Ask a run to stop
     Stop(Lazy<stop::Args>),
+    /// Start a program beside a run, on the executor that holds it
+    Exec(Lazy<exec::Args>),
 }
 
 pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
@@ -49,6 +52,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
         Command::Renew(args) => renew::run(app, &args),
         Command::Finish(args) => finish::run(app, &args),
         Command::Stop(args) => stop::run(app, &args),
+        Command::Exec(args) => exec::run(app, &args),
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod append;
 mod append_lines;
+mod context;
 mod create;
 mod delete;
 mod events;
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Append(Lazy<append::Args>),
     /// Print a session's events
     Events(Lazy<events::Args>),
+    /// Print what a model is shown again of a session
+    Context(Lazy<context::Args>),
     /// Print a session's events and wait for new ones
     Follow(Lazy<follow::Args>),
     /// Move a session's status
@@ -62,6 +65,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
         Command::Show(args) => show::run(app, &args),
         Command::Append(args) => append::run(app, &args),
         Command::Events(args) => events::run(app, &args),
+        Command::Context(args) => context::run(app, &args),
         Command::Follow(args) => follow::run(app, &args),
         Command::SetStatus(args) => set_status::run(app, &args),
         Command::Fork(args) => fork::run(app, &args),

@@ -37,8 +37,13 @@ impl KeptFleets {
 impl Chooser<'_> {
     pub(super) fn fleet_operation(&mut self) -> Operation {
         use FleetOperation as Op;
-        let chosen = match self.random.below(40) {
-            0..=4 => Op::Create(self.new_fleet()),
+        let free = self.sessions.iter().filter(|session| session.check_fleet().is_ok());
+        let free: Vec<SessionId> = free.map(|session| session.id.clone()).collect();
+        let chosen = match self.random.below(60) {
+            0..=4 if free.len() < 3 => {
+                return Operation::CreateSession(Box::new(self.new_session()));
+            }
+            0..=4 => Op::Create(self.new_fleet(&free)),
             5 => Op::Fleet(self.fleet_session()),
             6 => Op::List(self.fleet_filter(), self.start()),
             7..=9 => Op::Change(self.fleet_session(), self.fleet_change()),
@@ -48,7 +53,7 @@ impl Chooser<'_> {
             17 => Op::Fences(self.fleet_session(), self.start()),
             18 => Op::Open,
             19..=28 => Op::Report(self.fence_report()),
-            29 | 30 => Op::Sweep,
+            29..=31 => Op::Sweep,
             _ => return self.member_operation(),
         };
         match &chosen {
@@ -79,7 +84,7 @@ impl Chooser<'_> {
                     run_id: Some(run.id),
                 })
             }
-            5..=7 if !claimed.is_empty() => RunOperation::Start(self.random.pick(&claimed).lease()),
+            2..=7 if !claimed.is_empty() => RunOperation::Start(self.random.pick(&claimed).lease()),
             8 if !running.is_empty() => RunOperation::Stop(self.random.pick(&running).id),
             9 if !running.is_empty() => RunOperation::Lose(self.random.pick(&running).lease()),
             _ => RunOperation::Renew(self.lease(), self.lease_ms()),
@@ -104,7 +109,7 @@ impl Chooser<'_> {
     }
 
     /// Seldom with nobody in it, or with two of one name.
-    fn new_fleet(&mut self) -> NewFleet {
+    fn new_fleet(&mut self, free: &[SessionId]) -> NewFleet {
         let mut members: Vec<NewMember> = Vec::new();
         for _ in 0..self.random.below(6) {
             let member = self.new_member();
@@ -114,7 +119,10 @@ impl Chooser<'_> {
         }
         let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
         NewFleet {
-            session_id: self.session_id(),
+            session_id: match self.random.one_in(6) {
+                true => self.session_id(),
+                false => self.random.pick(free),
+            },
             members,
             leader: self.random.one_in(4).then(|| self.member_name()),
             files: FleetFiles {
@@ -149,7 +157,7 @@ impl Chooser<'_> {
         };
         NewFence {
             session_id: self.fleet_session(),
-            timeout_ms: self.random.pick(&[0, 1, 20_000, 20_000, 60_000]),
+            timeout_ms: self.random.pick(&[0, 1, 20_000, 60_000, 60_000, 60_000]),
             step: self.random.one_in(2).then_some(step),
             requested_by: self.maybe_user(),
         }
@@ -179,7 +187,7 @@ impl Chooser<'_> {
         let run = self.runs.iter().find(|run| run.id == member.run_id);
         let epoch = run.map_or(1, |run| run.lease_epoch);
         let what = match fence.status {
-            _ if self.random.one_in(6) => self.said(),
+            _ if self.random.one_in(12) => self.said(),
             FenceStatus::Snapshot => FenceSaid::Snapshot(self.snapshot()),
             _ => FenceSaid::Consistent {},
         };

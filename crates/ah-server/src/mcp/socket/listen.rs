@@ -14,6 +14,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use super::place::of_another;
+use crate::hook::{self, HookDesk};
 use crate::limits::{ACCEPT_PAUSE, MCP_CONNECTIONS_MAX, MCP_DRAIN_MAX};
 use crate::mcp::Caller;
 use crate::mcp::act::Waits;
@@ -33,9 +34,9 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// Listens at `path` for `caller`. A socket that is there is one of a server that is gone,
+    /// Listens at `path` for `service`. A socket that is there is one of a server that is gone,
     /// because this one has the directory; anything else is left alone and refused.
-    pub(super) fn begin(path: PathBuf, state: ServerState, caller: Caller) -> Result<Self> {
+    pub(super) fn begin(path: PathBuf, state: ServerState, service: Service) -> Result<Self> {
         let bytes = path.as_os_str().as_bytes().len();
         if bytes >= PATH_BYTES {
             let reason = format!(
@@ -56,7 +57,7 @@ impl Listening {
         set_permissions(&new, Permissions::from_mode(0o600))?;
         let inode = symlink_metadata(&new)?.ino();
         std::fs::rename(&new, &path).map_err(|error| named(&path, &error))?;
-        let accepting = tokio::spawn(accept(listener, state, caller));
+        let accepting = tokio::spawn(accept(listener, state, service));
         Ok(Self { path, inode, accepting })
     }
 
@@ -78,6 +79,32 @@ impl Drop for Listening {
         if self.is_there() {
             // One that cannot be removed is found stale by the next server.
             let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// What a socket is for.
+#[derive(Clone)]
+pub(super) enum Service {
+    /// MCP with this caller.
+    Mcp(Caller),
+    /// Calls of hooks.
+    Hooks(HookDesk),
+}
+
+impl Service {
+    async fn serve(self, state: ServerState, stream: UnixStream) {
+        match self {
+            Self::Mcp(caller) => {
+                let handler = Handler::new(state, caller, Waits::Here);
+                let (read, write) = stream.into_split();
+                // A client that breaks the protocol has been told.
+                let _ = line::serve(handler, read, write).await;
+            }
+            Self::Hooks(desk) => {
+                // A hook that gets no answer takes another way.
+                let _ = hook::serve(&state, &desk, stream).await;
+            }
         }
     }
 }
@@ -113,7 +140,7 @@ pub(super) fn named(path: &Path, error: &Error) -> Error {
 
 /// Serves whoever connects. Connections end with it; when the server stops they have a moment to
 /// answer what they were asked.
-async fn accept(listener: UnixListener, state: ServerState, caller: Caller) {
+async fn accept(listener: UnixListener, state: ServerState, service: Service) {
     let room = Arc::new(Semaphore::new(MCP_CONNECTIONS_MAX));
     let mut connections = JoinSet::new();
     loop {
@@ -131,12 +158,10 @@ async fn accept(listener: UnixListener, state: ServerState, caller: Caller) {
         if !is_of(&stream, geteuid()) {
             continue;
         }
-        let handler = Handler::new(state.clone(), caller.clone(), Waits::Here);
+        let (state, service) = (state.clone(), service.clone());
         connections.spawn(async move {
             let _permit = permit;
-            let (read, write) = stream.into_split();
-            // A client that breaks the protocol has been told.
-            let _ = line::serve(handler, read, write).await;
+            service.serve(state, stream).await;
         });
     }
     drop(listener);

@@ -169,13 +169,14 @@ fn is_type(name: &str, value: &Value) -> bool {
 
 fn has_format(format: &str, value: &Value) -> bool {
     match (format, value) {
+        ("date", Value::String(text)) => text.parse::<ah_model::Day>().is_ok(),
         ("date-time", Value::String(text)) => text.parse::<ah_model::Timestamp>().is_ok(),
         ("int64", Value::Number(number)) => number.is_i64(),
         ("uint64" | "uint", Value::Number(number)) => number.is_u64(),
         ("uint32", Value::Number(number)) => {
             number.as_u64().is_some_and(|number| u32::try_from(number).is_ok())
         }
-        ("date-time" | "int64" | "uint64" | "uint" | "uint32", _) => true,
+        ("date" | "date-time" | "int64" | "uint64" | "uint" | "uint32", _) => true,
         _ => panic!("the format {format} is not known"),
     }
 }

@@ -246,9 +246,13 @@ impl<'a> Values<'a> {
     }
 
     fn text(&mut self, rules: &Map<String, Value>) -> String {
-        if rules.get("format").and_then(Value::as_str) == Some("date-time") {
-            let ms = self.random.below(4_102_444_800_000);
-            return ah_model::Timestamp::from_unix_ms(i64::try_from(ms).unwrap()).to_string();
+        if let Some(format @ ("date" | "date-time")) = rules.get("format").and_then(Value::as_str) {
+            let ms = i64::try_from(self.random.below(4_102_444_800_000)).unwrap();
+            let time = ah_model::Timestamp::from_unix_ms(ms);
+            return match format {
+                "date" => ah_model::Day::of(time).to_string(),
+                _ => time.to_string(),
+            };
         }
         let pattern = rules.get("pattern").and_then(Value::as_str).filter(|text| *text != r"\S");
         if let Some(pattern) = pattern {
@@ -333,11 +337,16 @@ fn fitting(thing: &Value) -> Vec<(&'static str, Value)> {
             // Whoever leads already may lead.
             let change = json!({ "epoch": null, "what": { "lead": thing["leader"] } });
             let fence = json!({ "sessionId": thing["sessionId"], "step": null });
-            vec![
+            let mut fitting = vec![
                 ("/api/v1/sessions/{id}/fleet/changes", change),
                 ("/api/v1/sessions/{id}/fences", fence),
-                ("/api/v1/sessions/{id}/fleet/end", json!({})),
-            ]
+            ];
+            // Not all at once: it is asked to end before it is asked for a fence.
+            let id = thing["sessionId"].as_str().unwrap_or_default();
+            if id.ends_with(|last: char| last.is_ascii_digit()) {
+                fitting.push(("/api/v1/sessions/{id}/fleet/end", json!({})));
+            }
+            fitting
         }
         "created" if has("lastSeq") => {
             let fleet = json!({ "sessionId": thing["id"], "leader": null });
