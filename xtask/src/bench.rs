@@ -7,10 +7,11 @@ use crate::postgres::{Database, IfMissing, Sync};
 use crate::process::{self, Failure, cannot_start, cargo, check_status, describe, step};
 
 /// Package and bench target, in the order they run.
-const BENCHES: [(&str, &str); 5] = [
+const BENCHES: [(&str, &str); 6] = [
     ("ah-store-sql", "ratios"),
     ("ah-bundle", "ratios"),
     ("ah-import", "ratios"),
+    ("ah-snapshot", "tree"),
     ("ah-server", "http"),
     ("ah-cli", "process"),
 ];

@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
+use crate::agents::Agents;
 use crate::packages;
 use crate::postgres::{Database, IfMissing, Sync};
 use crate::process::{self, Failure, cargo, describe, step};
@@ -15,13 +16,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         .contains(&Check::Tests)
         .then(|| step("postgres", || Database::obtain(Sync::Off, IfMissing::Install)))
         .transpose()?;
+    let mut agents = None;
     if database.is_some() {
         step("git", packages::git)?;
+        agents = Some(step("agents", || Ok(Agents::obtain()))?);
     }
     for check in &selection.checks {
         let mut command = check.command(&selection.runner_arguments);
         if let Some(database) = &database {
             database.apply(&mut command);
+        }
+        if let Some(agents) = &agents {
+            agents.apply(&mut command);
         }
         step(check.name(), || {
             eprintln!("    {}", describe(&command));

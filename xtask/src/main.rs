@@ -7,6 +7,7 @@
     reason = "a terminal program: progress on stderr, results on stdout"
 )]
 
+mod agents;
 mod bench;
 mod checks;
 mod fuzz;
@@ -31,10 +32,12 @@ Usage: cargo xtask COMMAND
   fuzz [TARGET]... [--cases N]       mutate the inputs of parsers: redact-text, redact-json,
        [--seed N] [--case N]         cursor, bundle, pointer, frame, mux; --case runs one again
   postgres -- PROGRAM [ARGS]         run PROGRAM beside a private PostgreSQL server
+  agents -- PROGRAM [ARGS]           run PROGRAM with Claude Code and Codex, installed with npm
   freeze-migrations                  record the checksums of new migrations
 
 Environment:
   AH_TEST_POSTGRES   URL of a server to use instead of a private one, or `skip`
+  AH_TEST_AGENTS     `skip`: test what was recorded of agents instead of installing them
   AH_POSTGRES_BIN    the only directory to look in for `postgres` and `initdb`
 ";
 
@@ -63,6 +66,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         "test" => checks::run(rest),
         "bench" => bench::run(rest),
         "fuzz" => fuzz::run(rest),
+        "agents" => agents::run(rest),
         "postgres" => postgres::run(rest),
         "freeze-migrations" => migrations::freeze(rest),
         "help" | "-h" | "--help" => {

@@ -12,7 +12,7 @@ use ah_client::{RestOptions, RestStore};
 use ah_hive::{Homes, Host};
 use ah_model::{
     Agent, AgentId, ApprovalId, DraftId, Executor, ExecutorFilter, ExecutorId, Invalid, MessageId,
-    NewRepo, PageLimit, PageRequest, Party, QuestionId, SessionId, Timestamp,
+    NewRepo, PageLimit, PageRequest, Party, QuestionId, RepoFate, SessionId, Timestamp,
 };
 use ah_store::{
     Capabilities, Clock, Ids, Kind, Store, StoreError, SystemClock, SystemIds, block_on,
@@ -25,12 +25,13 @@ use crate::commands::agentcli::spelled_out;
 use crate::config::{
     Color, Config, ConfigError, Durability, FlagSetting, Layer, LogLevel, Sources,
 };
-use crate::detect;
+use crate::detect::{self, fingerprint::PATIENCE};
 use crate::environment::Environment;
 use crate::error::{CommandError, Exit};
 use crate::input::Asking;
 use crate::output::{Format, Output, is_broken_pipe};
 use crate::secret::{self, Trust};
+use crate::whereabouts;
 
 /// An id of this length is whole: what is looked for is it or nothing.
 const MINTED_ID_CHARS: usize = 36;
@@ -213,6 +214,33 @@ impl App {
         }
     }
 
+    /// `found`, for a command that records: the store knows it at its path from here on, and a known
+    /// one that moved there is said to have done so.
+    pub(crate) fn settled(
+        &self,
+        store: &dyn Store,
+        found: NewRepo,
+    ) -> Result<NewRepo, CommandError> {
+        let Some(sighted) = whereabouts::record(store, &found, PATIENCE)? else { return Ok(found) };
+        let id = sighted.repo.id;
+        match sighted.fate {
+            RepoFate::Known | RepoFate::New => {}
+            RepoFate::Moved { from } => self
+                .output
+                .talk(&format!("repository {id} moved here from {from}; its sessions follow")),
+            RepoFate::Unclear { like } => {
+                let like: Vec<_> = like.iter().map(ToString::to_string).collect();
+                self.output.talk(&format!(
+                    "this is repository {id}; any of {} may have moved here, which \
+                     `ah repo relocate ID {}` says",
+                    like.join(", "),
+                    sighted.repo
+                ));
+            }
+        }
+        Ok(found)
+    }
+
     /// Whether the person may be asked something.
     pub(crate) fn asking(&self) -> Asking {
         let configured = self.config.get().is_some_and(Config::non_interactive);
@@ -348,7 +376,8 @@ impl App {
             let mut options = PostgresOptions::new(url);
             options.busy_timeout = config.busy_timeout();
             let capabilities = Capabilities { workspaces: true };
-            return Ok(SqlStore::connect_postgres(options, capabilities, clock, ids)?);
+            let (store, upgrade) = SqlStore::connect_postgres(options, capabilities, clock, ids)?;
+            return Ok((store.with_redaction(config.redaction()), upgrade));
         }
         let mut options = self.sqlite_options()?;
         self.output.debug(&format!("database {}", options.path.display()));
@@ -359,7 +388,9 @@ impl App {
                 true
             }
         };
-        Ok(SqlStore::open_sqlite(options, Capabilities { workspaces }, clock, ids)?)
+        let capabilities = Capabilities { workspaces };
+        let (store, upgrade) = SqlStore::open_sqlite(options, capabilities, clock, ids)?;
+        Ok((store.with_redaction(config.redaction()), upgrade))
     }
 
     fn sqlite_options(&self) -> Result<SqliteOptions, CommandError> {
@@ -498,7 +529,7 @@ impl App {
 }
 
 /// What was looked for, or nothing when there is no such thing.
-fn if_found<T>(looked: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+pub(crate) fn if_found<T>(looked: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
     match looked {
         Ok(found) => Ok(Some(found)),
         Err(StoreError::NotFound { .. }) => Ok(None),

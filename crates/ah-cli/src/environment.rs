@@ -19,6 +19,8 @@ const RUNTIME_DIRECTORY: &str = "run";
 pub(crate) const AH_HOME: &str = "AH_HOME";
 /// Stands in for the system configuration file; for packagers and tests.
 pub(crate) const AH_SYSTEM_CONFIG: &str = "AH_SYSTEM_CONFIG";
+/// The session that an agent was started for.
+pub(crate) const AH_SESSION_ID: &str = "AH_SESSION_ID";
 /// Where live events are kept instead of in an agent's home.
 pub(crate) const AH_EVENTS_DB: &str = "AH_EVENTS_DB";
 
@@ -120,6 +122,11 @@ impl Environment {
     /// Whether a variable is set at all: for those like `NO_COLOR` whose value does not matter.
     pub(crate) fn is_set(&self, name: &str) -> bool {
         self.var_os(name).is_some()
+    }
+
+    /// All variables that are text.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)))
     }
 
     /// The directory the process was started in.

@@ -9,6 +9,7 @@ use ah_bundle::BundleError;
 use ah_hive::HostError;
 use ah_hive::resident::ResidentError;
 use ah_import::ImportError;
+use ah_snapshot::SnapshotError;
 use ah_store::{Kind, Problem, StoreError};
 
 use crate::config::ConfigError;
@@ -297,6 +298,33 @@ impl From<BundleError> for CommandError {
             BundleError::File { .. } => Exit::Failed,
         };
         Self::new(exit, with_causes(&error))
+    }
+}
+
+impl From<SnapshotError> for CommandError {
+    fn from(error: SnapshotError) -> Self {
+        let (exit, hint) = match &error {
+            SnapshotError::Unusable { .. } | SnapshotError::NoProvider { .. } => {
+                (Exit::Conflict, "`ah snapshot providers` says for each why not")
+            }
+            SnapshotError::Unsupported { .. } => {
+                (Exit::Conflict, "`ah snapshot restore ID --to DIR` writes the files elsewhere")
+            }
+            SnapshotError::Gone { .. } => {
+                (Exit::NotFound, "`ah snapshot list` shows which ones are still there")
+            }
+            SnapshotError::Exists { .. } => {
+                (Exit::Conflict, "name a directory that is not there yet with `--to DIR`")
+            }
+            SnapshotError::WouldBeLost { .. } => (
+                Exit::Conflict,
+                "nothing was changed; move them away, or restore with `--to DIR` instead",
+            ),
+            SnapshotError::NotKept { .. }
+            | SnapshotError::Program { .. }
+            | SnapshotError::File { .. } => return Self::new(Exit::Failed, with_causes(&error)),
+        };
+        Self::new(exit, error.to_string()).hint(hint)
     }
 }
 

@@ -26,6 +26,7 @@ mod resolver;
 mod retention;
 mod run;
 mod runtime;
+mod scrub;
 mod search;
 mod session;
 mod spending;

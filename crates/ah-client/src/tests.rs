@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ah_model::{
-    AgentFilter, AgentImport, AgentKindRef, AgentUpdate, Beginning, DraftFields, Enrolment,
-    EventQuery, ExecutorChange, ExecutorFilter, ExecutorId, ExecutorStatus, ExportHeader,
-    FeedCursor, Happened, KvEntry, Lease, Lifecycle, NewAgent, NewEvent, NewExecutor, NewMessage,
-    NewRepo, NewRun, NewSession, NewTask, NewToken, Offer, Order, Origin, PageLimit, PageRequest,
-    Party, RawJson, Renewal, ReportItem, Reports, RequestKey, Run, RunClaim, RunEnd, RunFilter,
-    RunKind, RunOutcome, RunStatus, RuntimeSpec, Session, SessionFilter, SessionStatus,
-    SessionUpdate, StatusChange, TaskFilter, Timestamp, TokenRole, TokenSecret, Vcs,
+    AgentFilter, AgentImport, AgentKindRef, AgentUpdate, Beginning, DraftFields, Earnest,
+    Enrolment, EventQuery, ExecutorChange, ExecutorFilter, ExecutorId, ExecutorStatus,
+    ExportHeader, FeedCursor, Happened, KvEntry, Lease, Lifecycle, NewAgent, NewEvent, NewExecutor,
+    NewMessage, NewRepo, NewRun, NewSession, NewTask, NewToken, Offer, Order, Origin, PageLimit,
+    PageRequest, Party, RawJson, Relocation, Renewal, RepoMarks, RepoSighting, ReportItem, Reports,
+    RequestKey, Run, RunClaim, RunEnd, RunFilter, RunKind, RunOutcome, RunStatus, RuntimeSpec,
+    Session, SessionFilter, SessionStatus, SessionUpdate, StatusChange, TaskFilter, Timestamp,
+    TokenRole, TokenSecret, Vcs,
 };
 use ah_store::{Kind, SessionFork, Store, StoreError, block_on};
 
@@ -101,6 +102,16 @@ fn kinds_runtimes_repos_and_workspaces() {
     sends(request!(store.repo(-7)), "GET /repos/-7", "");
     sends(request!(store.list_repos(page())), &format!("GET /repos?{PAGE}"), "");
     sends(request!(store.remove_repo(7)), "DELETE /repos/7", "");
+    let sighting =
+        RepoSighting { found: repo(), marks: RepoMarks::default(), gone: vec![text("/old")] };
+    sends_value(request!(store.see_repo(sighting.clone())), "PUT /repo-sightings", &sighting);
+    let like = request!(store.repos_like(text("git:1&2")));
+    sends(like, "GET /repo-fingerprints?fingerprint=git%3A1%262", "");
+    sends(request!(store.repo_at(text("/a b"))), "GET /repo-paths?path=%2Fa%20b", "");
+    sends(request!(store.repo_paths(7)), "GET /repos/7/paths", "");
+    let (from, to, host) = (text("/a"), text("/b"), Some(text("h")));
+    let relocation = Relocation { from, to, host, earnest: Earnest::Plan };
+    sends_value(request!(store.relocate(relocation.clone())), "PUT /repo-relocations", &relocation);
     sends(
         request!(store.create_workspace(text("w"), Some(text("e")))),
         "POST /workspaces",

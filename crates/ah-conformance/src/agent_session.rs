@@ -55,7 +55,14 @@ pub async fn the_first_event_begins_the_session_and_no_other_does(h: &mut dyn Ha
     let batch = vec![keyed("1", "k"), note("2")];
     let appended = h.store().append_to_agent(agent_id("a"), None, batch.clone()).await.unwrap();
     let session_id = id("a-1");
-    let answer = Appended { session_id, first_seq: 1, last_seq: 2, appended: 2, duplicates: 0 };
+    let answer = Appended {
+        session_id,
+        first_seq: 1,
+        last_seq: 2,
+        appended: 2,
+        duplicates: 0,
+        redacted: ah_model::Redactions::default(),
+    };
     assert_eq!(appended, answer);
     expected.status = SessionStatus::Running;
     expected.last_seq = 2;

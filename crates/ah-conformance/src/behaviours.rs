@@ -523,6 +523,24 @@ macro_rules! conformance {
                 a_question_is_found_by_the_beginning_of_its_id,
                 of_racing_answers_one_is_the_answer,
             }
+            relocation {
+                a_repo_seen_for_the_first_time_is_new_and_keeps_its_marks,
+                a_repo_from_before_gets_its_marks_when_it_is_seen,
+                a_repo_that_is_gone_from_its_path_is_known_at_its_new_one,
+                the_sessions_of_a_moved_repo_follow_and_the_feed_tells,
+                a_second_clone_is_another_repo,
+                of_two_that_are_gone_none_is_guessed,
+                a_repo_of_another_machine_did_not_move,
+                a_repo_that_moves_back_has_both_paths_behind_it,
+                a_path_finds_what_is_there_before_what_was,
+                a_directory_without_version_control_is_only_itself,
+                bad_sightings_and_relocations_are_refused_and_nothing_is_written,
+                a_relocated_directory_takes_all_below_it_along,
+                a_plan_of_a_relocation_changes_nothing_and_a_second_one_finds_nothing,
+                a_repo_that_comes_to_a_known_place_is_joined_with_it,
+                a_relocation_upwards_finds_its_places_free,
+                of_racing_sightings_of_a_moved_repo_one_moves_it,
+            }
             repo {
                 a_repo_is_numbered_once_and_found_by_its_number,
                 a_known_repo_takes_what_is_new_and_keeps_the_rest,
@@ -606,6 +624,7 @@ macro_rules! conformance {
                 a_start_moves_run_and_session_once,
                 a_run_that_starts_after_it_was_asked_to_stop_stays_asked,
                 an_update_changes_what_is_given_and_nothing_else,
+                an_update_notes_an_origin_once,
                 an_update_of_nothing_or_with_bad_parts_is_refused,
                 binding_starts_the_run_and_says_where,
                 the_holder_appends_to_its_session,
@@ -656,6 +675,16 @@ macro_rules! conformance {
                 creating_a_session_registers_its_runtime_and_leaves_its_metadata,
                 only_a_container_has_a_path,
             }
+            scrub {
+                a_scrub_takes_the_secrets_out_of_every_noun,
+                a_scrub_leaves_a_receipt_by_place_and_rule,
+                a_second_scrub_finds_nothing,
+                a_dry_run_changes_nothing_and_tells_where,
+                a_scrub_of_one_session_or_since_a_time_leaves_the_rest,
+                the_feed_tells_nothing_of_a_scrub,
+                what_was_scrubbed_is_found_by_its_other_words_alone,
+                a_document_from_before_a_scrub_is_still_the_same_session,
+            }
             search { what_was_deleted_is_never_found, what_retention_removed_is_never_found,
                 hits_are_paged_from_the_newest_on_each_once, the_index_is_filled_in_bounded_steps,
                 an_event_is_found_by_its_words_once_it_is_in_the_index,
@@ -665,6 +694,19 @@ macro_rules! conformance {
                 a_search_that_finds_little_goes_on_from_its_cursor,
                 a_cleared_index_finds_nothing_until_it_was_filled_anew,
                 racing_upkeep_beside_appends_and_deletions_misses_nothing, }
+            secret {
+                an_event_is_kept_without_its_secrets_and_the_answer_counts_them,
+                the_same_event_with_a_secret_is_kept_once,
+                events_without_secrets_are_kept_byte_for_byte,
+                tasks_and_drafts_are_kept_without_secrets,
+                sessions_are_kept_without_secrets,
+                runs_and_what_they_report_are_kept_without_secrets,
+                messages_are_kept_without_secrets,
+                approvals_and_questions_are_kept_without_secrets,
+                agents_are_kept_without_secrets,
+                what_agents_keep_for_themselves_is_left_alone,
+                keys_and_types_of_events_are_left_alone,
+            }
             session {
                 a_session_is_kept_with_all_it_was_given,
                 an_empty_text_is_not_an_absent_one,
@@ -701,6 +743,7 @@ macro_rules! conformance {
             }
             task {
                 a_task_makes_a_session_and_a_pending_run_per_agent_and_instance,
+                a_task_says_how_its_runs_are_carried_out,
                 a_task_shows_the_status_its_session_has_now,
                 tasks_are_paged_newest_first_each_once,
                 tasks_are_filtered_by_batch_and_by_session,
@@ -748,25 +791,6 @@ macro_rules! conformance {
                 a_session_with_a_bad_workspace_name_is_invalid_on_every_store,
             }
         }
-    };
-}
-
-/// Stamps the tests of a list; [`conformance!`] has the list.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! stamp {
-    ($make:path; $($noun:ident { $($behaviour:ident,)+ })+) => {
-        fn fresh_harness() -> impl $crate::Harness {
-            $make()
-        }
-
-        $(mod $noun {
-            $(#[test]
-            fn $behaviour() {
-                let mut harness = super::fresh_harness();
-                $crate::block_on($crate::$noun::$behaviour(&mut harness));
-            })+
-        })+
     };
 }
 

@@ -15,6 +15,7 @@ fn appended(session: &str, seqs: (u64, u64), counts: (u64, u64)) -> Appended {
         last_seq: seqs.1,
         appended: counts.0,
         duplicates: counts.1,
+        redacted: ah_model::Redactions::default(),
     }
 }
 

@@ -64,6 +64,7 @@ fn said(change: &Change) -> String {
             assert_eq!((&change.session_id, &change.run_id), (&None, &None), "{change:?}");
             change.executor_id.as_ref().unwrap().to_string()
         }
+        Kind::RepoMoved => change.subject.clone().unwrap(),
         Kind::ChangesTrimmed => return change.kind.to_string(),
         Kind::AgentUpdated => change.party.as_ref().unwrap().to_string(),
         Kind::MessageQueued

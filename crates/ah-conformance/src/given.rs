@@ -134,6 +134,7 @@ pub(crate) fn new_task(prompt: &str) -> NewTask {
         delivery: None,
         labels: Labels::default(),
         project_dir: None,
+        execution: None,
     }
 }
 

@@ -54,6 +54,9 @@ pub trait Harness: Send + Sync {
     /// The clock the store reads.
     fn clock(&self) -> &TestClock;
 
+    /// The same data through a store that keeps secrets, as one from before there was a redactor.
+    fn careless(&mut self) -> Arc<dyn Store>;
+
     /// Closes the store and opens the same data again, with an id source that does not repeat.
     async fn reopen(&mut self);
 }
@@ -66,6 +69,10 @@ impl<H: Harness + ?Sized> Harness for Box<H> {
 
     fn clock(&self) -> &TestClock {
         (**self).clock()
+    }
+
+    fn careless(&mut self) -> Arc<dyn Store> {
+        (**self).careless()
     }
 
     async fn reopen(&mut self) {
@@ -96,6 +103,10 @@ impl Harness for ModelHarness {
 
     fn clock(&self) -> &TestClock {
         &self.clock
+    }
+
+    fn careless(&mut self) -> Arc<dyn Store> {
+        Arc::new(self.store.careless())
     }
 
     /// Memory has nothing to close: the data stays.

@@ -1,6 +1,6 @@
 //! Repositories: known by their root, or by their remote URL when they have none.
 
-use ah_model::{Cursor, NewRepo, Repo, Vcs};
+use ah_model::{Cursor, NewRepo, Repo, RepoMarks, Vcs};
 use ah_store::Clock;
 
 use crate::Harness;
@@ -9,8 +9,13 @@ use crate::given::{all, create, from_cursor, id, paged, refusal, remote, repo};
 pub async fn a_repo_is_numbered_once_and_found_by_its_number(h: &mut dyn Harness) {
     let store = h.store();
     let put = store.put_repo(repo("/r/Ünïcode ☃")).await.unwrap();
-    let expected =
-        Repo { id: put.id, found: repo("/r/Ünïcode ☃"), created_at: h.clock().now() };
+    let expected = Repo {
+        id: put.id,
+        found: repo("/r/Ünïcode ☃"),
+        marks: RepoMarks::default(),
+        created_at: h.clock().now(),
+        moved_at: None,
+    };
     assert_eq!(put, expected);
     h.clock().advance_ms(1_000);
     assert_eq!(store.put_repo(repo("/r/Ünïcode ☃")).await.unwrap(), expected);

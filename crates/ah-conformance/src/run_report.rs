@@ -9,8 +9,8 @@ use ah_store::{Clock, block_on};
 
 use crate::Harness;
 use crate::given::{
-    all, append, create, everything, full_session, id, json, kept, keyed, kind, log, note, race,
-    refusal, set_status,
+    all, append, create, everything, full_session, id, json, kept, keyed, kind, log, note, origin,
+    race, refusal, set_status,
 };
 use crate::given_run::{
     assert_refused, claim, claimed, completed, ended, finish, idle, now, queue, resume_of, running,
@@ -60,8 +60,13 @@ fn full_update() -> SessionUpdate {
         log_path: text("log_path"),
         workspace_path: text("workspace_path"),
         pid_agent: Some(i64::MAX),
+        multiplexer_kind: text("multiplexer_kind"),
+        mux_session: text("mux_session"),
+        mux_window: Some(i64::MAX),
+        pane_left: text("pane_left"),
         agent: Some(kind("other-agent@7")),
         last_resumed_at: Some(Timestamp::from_unix_ms(5)),
+        origin: None,
     }
 }
 
@@ -89,6 +94,30 @@ pub async fn an_update_changes_what_is_given_and_nothing_else(h: &mut dyn Harnes
     assert_eq!(session(h, "s1").await, all_of_it);
     let kinds = h.store().list_agent_kinds(all()).await.unwrap().items;
     assert!(kinds.iter().any(|row| row.kind == kind("other-agent@7")), "{kinds:?}");
+}
+
+pub async fn an_update_notes_an_origin_once(h: &mut dyn Harness) {
+    create(h, "s1").await;
+    create(h, "s2").await;
+    let of = |external_id: &str| SessionUpdate {
+        origin: origin("claude-code", external_id),
+        ..SessionUpdate::default()
+    };
+    let bound = h.store().update_session(id("s1"), of("a ☃")).await.unwrap();
+    assert_eq!(bound.origin, of("a ☃").origin);
+    h.reopen().await;
+    assert_eq!(session(h, "s1").await, bound);
+    let from = origin("claude-code", "a ☃").unwrap();
+    let found = h.store().session_of_origin(from).await.unwrap();
+    assert_eq!(found, Some(bound.clone()));
+    let again = h.store().update_session(id("s1"), of("a ☃")).await.unwrap();
+    assert_eq!(again.origin, bound.origin, "the same again is no change");
+
+    let before = everything(h).await;
+    let refused = h.store().update_session(id("s1"), of("b")).await;
+    assert_refused(h, &before, refused, "conflict session s1").await;
+    let refused = h.store().update_session(id("s2"), of("a ☃")).await;
+    assert_refused(h, &before, refused, "conflict session s1").await;
 }
 
 pub async fn an_update_of_nothing_or_with_bad_parts_is_refused(h: &mut dyn Harness) {
@@ -129,8 +158,14 @@ pub async fn the_holder_appends_to_its_session(h: &mut dyn Harness) {
     h.clock().advance_ms(40);
     let batch = vec![keyed("1.00", "k"), note(r#"{"usage":{"inputTokens":3}}"#)];
     let appended = h.store().append_to_run(run.lease(), batch.clone()).await.unwrap();
-    let expected =
-        Appended { session_id: id("s1"), first_seq: 2, last_seq: 3, appended: 2, duplicates: 0 };
+    let expected = Appended {
+        session_id: id("s1"),
+        first_seq: 2,
+        last_seq: 3,
+        appended: 2,
+        duplicates: 0,
+        redacted: ah_model::Redactions::default(),
+    };
     assert_eq!(appended, expected);
     let stored = [kept(h, "s1", 2, &batch[0]), kept(h, "s1", 3, &batch[1])];
     assert_eq!(log(h, "s1").await[1..], stored);

@@ -1,8 +1,9 @@
 //! Tasks: one per session, joined by their batch, with a created session and a pending run each.
 
 use ah_model::{
-    Cursor, Delivery, Demands, NewTask, RunKind, RunStatus, RuntimeSpec, RuntimeType, Session,
-    SessionDetails, SessionStatus, Task, TaskFilter, limits,
+    Cursor, Delivery, Demands, Execution, Multiplexer, NewTask, RawJson, RunKind, RunParameters,
+    RunStatus, RuntimeSpec, RuntimeType, Session, SessionDetails, SessionStatus, Task, TaskFilter,
+    WorkingCopy, limits,
 };
 use ah_store::Clock;
 
@@ -24,6 +25,33 @@ fn full_task() -> NewTask {
         delivery: Some(Delivery::Pr),
         labels: labels(&[("team", "core"), ("x", "")]),
         project_dir: Some("/r/sub".to_owned()),
+        execution: None,
+    }
+}
+
+pub async fn a_task_says_how_its_runs_are_carried_out(h: &mut dyn Harness) {
+    let demands = Demands { hostname: Some("h".to_owned()), ..Demands::default() };
+    let execution = Execution {
+        demands: demands.clone(),
+        by_kind: true,
+        working_copy: WorkingCopy::Worktree,
+        multiplexer: Some(Multiplexer::Tmux),
+    };
+    let new = NewTask { execution: Some(execution), ..full_task() };
+    let batch = h.store().create_task(new.clone()).await.unwrap();
+    h.reopen().await;
+    for (task, run) in batch.tasks.into_iter().zip(batch.run_ids) {
+        let run = h.store().run(run).await.unwrap();
+        let agent = Some(task.agent.name);
+        assert_eq!(run.demands, Demands { agent: agent.clone(), ..demands.clone() });
+        let expected = RunParameters {
+            prompt: new.prompt.clone(),
+            agent,
+            working_copy: WorkingCopy::Worktree,
+            branch: new.branch.clone(),
+            multiplexer: Some(Multiplexer::Tmux),
+        };
+        assert_eq!(RunParameters::read(&run.parameters).unwrap(), expected);
     }
 }
 
@@ -67,7 +95,7 @@ pub async fn a_task_makes_a_session_and_a_pending_run_per_agent_and_instance(h: 
                 session_id,
                 RunKind::Start,
                 RunStatus::Pending,
-                new.run_parameters().unwrap(),
+                RawJson::of(&serde_json::json!({ "prompt": new.prompt })).unwrap(),
                 Demands::default()
             )
         );

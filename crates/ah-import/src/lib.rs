@@ -24,6 +24,7 @@ mod minted;
 mod opencode;
 mod raw_object;
 mod report;
+pub mod stream;
 mod target;
 mod transcript;
 mod unreadable;
@@ -40,6 +41,7 @@ pub use coordinator::{CoordinatorReport, RunCounts, SessionReport};
 pub use hook::{HookCall, HookEvent, HookFate, HookTool, record_hooks};
 pub use hyperhive::{FileFailure, HyperhiveOptions, HyperhiveReport, RowCounts};
 pub use report::{AgentReport, Counts, ImportReport, Outcome, RecordCounts, Remark};
+pub use stream::{StreamFormat, StreamReader, Streamed};
 pub use transcript::{
     FileCounts, Stamp, TranscriptOptions, TranscriptReport, TranscriptSession, transcript_files,
 };

@@ -1,6 +1,6 @@
 //! What an import found and did, down to each thing that was not taken as it stood.
 
-use ah_model::{AgentId, AgentImported};
+use ah_model::{AgentId, AgentImported, Redactions};
 use serde::Serialize;
 
 /// Most remarks of one agent; more are counted.
@@ -169,6 +169,8 @@ pub(crate) struct Given {
     pub(crate) sessions: u64,
     pub(crate) events: u64,
     pub(crate) present: u64,
+    /// Secrets that were taken out.
+    pub(crate) redacted: Redactions,
 }
 
 impl From<AgentImported> for Given {
@@ -180,6 +182,7 @@ impl From<AgentImported> for Given {
             sessions: done.sessions,
             events: done.events,
             present: done.present,
+            redacted: Redactions::default(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 
 use ah_model::limits::EVENT_DATA_BYTES_MAX;
-use ah_model::{RawJson, Timestamp, to_hex};
+use ah_model::{NewEvent, RawJson, Timestamp, to_hex};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -72,6 +72,44 @@ pub(crate) fn whole(place: &Place<'_>, bytes: &[u8]) -> Option<RawJson> {
     }
     let json = Kept::of(place, bytes).json();
     (json.as_str().len() <= EVENT_DATA_BYTES_MAX).then_some(json)
+}
+
+/// `data` as one event, or in parts where it is more than one may hold; `file` says where it stood.
+pub(crate) fn events(
+    file: &str,
+    data: &RawJson,
+    kind: String,
+    key: String,
+    time: Timestamp,
+) -> Vec<NewEvent> {
+    let dedup_key = Some(key.clone());
+    let whole = NewEvent { kind, data: data.clone(), dedup_key, ts: Some(time) };
+    let Err(refused) = whole.check() else { return vec![whole] };
+    let reason = refused.to_string();
+    let place = Place { kind: Some(&whole.kind), ..Place::new(file, None, &reason) };
+    in_parts(&place, data.as_str().as_bytes(), &key, time)
+}
+
+/// `bytes` that cannot be read, as one event or in parts.
+pub(crate) fn kept(place: &Place<'_>, bytes: &[u8], key: String, time: Timestamp) -> Vec<NewEvent> {
+    match whole(place, bytes) {
+        Some(data) => {
+            let kind = UNREADABLE.to_owned();
+            vec![NewEvent { kind, data, dedup_key: Some(key), ts: Some(time) }]
+        }
+        None => in_parts(place, bytes, &key, time),
+    }
+}
+
+fn in_parts(place: &Place<'_>, bytes: &[u8], key: &str, time: Timestamp) -> Vec<NewEvent> {
+    let mut parts = Parts::new(bytes, bytes.len() as u64);
+    let mut events = Vec::new();
+    // Bytes in memory are always read.
+    while let Ok(Some(data)) = parts.next(place) {
+        let dedup_key = Some(format!("{key}/{}", events.len() + 1));
+        events.push(NewEvent { kind: UNREADABLE.to_owned(), data, dedup_key, ts: Some(time) });
+    }
+    events
 }
 
 /// The next bytes of something long, as one payload after the other. No part ends within a

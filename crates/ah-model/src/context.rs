@@ -7,6 +7,7 @@
 mod hooked;
 mod part;
 mod retold;
+mod streamed;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 

@@ -10,7 +10,7 @@ use crate::limits::{
     EVENT_TYPE_BYTES_MAX, FILTER_TYPES_MAX, JSON_DEPTH_MAX,
 };
 use crate::text::check_filled;
-use crate::{Invalid, PageLimit, RawJson, SessionId, Timestamp};
+use crate::{Invalid, PageLimit, RawJson, Redactions, SessionId, Timestamp};
 
 /// One record of a session's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,6 +111,9 @@ pub struct Appended {
     pub appended: u64,
     /// How many were there already, by their key.
     pub duplicates: u64,
+    /// Secrets that were taken out of the given events, by rule.
+    #[serde(default, skip_serializing_if = "Redactions::is_empty")]
+    pub redacted: Redactions,
 }
 
 /// From which end a session's log is read. The events of a page are in ascending order either way.

@@ -86,6 +86,8 @@ pub enum ChangeKind {
     FleetUpdated,
     /// A fence of a session's fleet began, heard somebody, or ended.
     FenceUpdated,
+    /// A repository is at another path than before.
+    RepoMoved,
     /// Changes up to this one are no longer kept, and whoever reads this has missed some: what they
     /// told of is to be read anew. It is about nothing; its time is that of the last of them.
     ChangesTrimmed,
@@ -93,7 +95,7 @@ pub enum ChangeKind {
 
 impl ChangeKind {
     /// Every kind.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::SessionCreated,
         Self::SessionUpdated,
         Self::SessionDeleted,
@@ -108,6 +110,7 @@ impl ChangeKind {
         Self::QuestionUpdated,
         Self::FleetUpdated,
         Self::FenceUpdated,
+        Self::RepoMoved,
         Self::ChangesTrimmed,
     ];
 
@@ -128,6 +131,7 @@ impl ChangeKind {
             Self::QuestionUpdated => "question-updated",
             Self::FleetUpdated => "fleet-updated",
             Self::FenceUpdated => "fence-updated",
+            Self::RepoMoved => "repo-moved",
             Self::ChangesTrimmed => "changes-trimmed",
         }
     }
@@ -168,7 +172,7 @@ pub struct Change {
     /// question, the agent itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub party: Option<Party>,
-    /// The id of the message, approval or question.
+    /// The id of the message, approval or question, or the number of the repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// When.

@@ -11,9 +11,31 @@ use crate::Invalid;
 
 /// One valid JSON value as text, without white space between tokens.
 #[derive(Clone)]
-pub struct RawJson(Box<RawValue>);
+pub struct RawJson {
+    value: Box<RawValue>,
+    /// Whether it was looked through for secrets and has none. No part of the value: who has looked
+    /// ahead of a writer spares it the look.
+    is_clean: bool,
+}
 
 impl RawJson {
+    fn new(value: Box<RawValue>) -> Self {
+        Self { value, is_clean: false }
+    }
+
+    /// The same, looked through for secrets: a writer that takes them out need not look again.
+    #[must_use]
+    pub fn looked_through(mut self) -> Self {
+        let looked = crate::redact::checked_json(self.as_str());
+        self.is_clean = looked.is_ok_and(|redacted| redacted.findings.is_empty());
+        self
+    }
+
+    /// Whether it is known to hold no secret.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.is_clean
+    }
+
     /// Reads one JSON value; `field` names it in the error.
     pub fn parse(field: &'static str, text: &str, bytes_max: usize) -> Result<Self, Invalid> {
         if text.len() > bytes_max {
@@ -26,7 +48,7 @@ impl RawJson {
     /// The JSON value of something that serialises; nothing of ours fails to.
     pub fn of<T: Serialize>(value: &T) -> Result<Self, Invalid> {
         serde_json::value::to_raw_value(value)
-            .map(Self)
+            .map(Self::new)
             .map_err(|error| Invalid::new("data", error.to_string()))
     }
 
@@ -34,12 +56,12 @@ impl RawJson {
     pub fn from_stored(text: String) -> Result<Self, String> {
         // What other programs wrote may hold white space: one value is still one line.
         let dense = without_white_space(&text);
-        serde_json::from_str(dense.as_deref().unwrap_or(&text)).map(Self).map_err(|_| text)
+        serde_json::from_str(dense.as_deref().unwrap_or(&text)).map(Self::new).map_err(|_| text)
     }
 
     /// The JSON value `null`.
     pub fn null() -> Self {
-        Self(RawValue::NULL.to_owned())
+        Self::new(RawValue::NULL.to_owned())
     }
 
     /// The JSON value `{}`.
@@ -49,7 +71,7 @@ impl RawJson {
 
     /// The JSON text.
     pub fn as_str(&self) -> &str {
-        self.0.get()
+        self.value.get()
     }
 
     /// How deep its arrays and objects are nested; 0 for a plain value.
@@ -119,7 +141,7 @@ impl<'a> JsonSlice<'a> {
     /// A value of its own.
     pub fn to_raw(self) -> RawJson {
         // It is part of a valid value, so it is one.
-        serde_json::from_str(self.0).map_or_else(|_| RawJson::null(), RawJson)
+        serde_json::from_str(self.0).map_or_else(|_| RawJson::null(), RawJson::new)
     }
 
     /// The members of an object, repeated keys included; nothing when it is none.
@@ -226,8 +248,10 @@ impl<'de> Deserialize<'de> for RawJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         match without_white_space(raw.get()) {
-            None => Ok(Self(raw)),
-            Some(text) => RawValue::from_string(text).map(Self).map_err(serde::de::Error::custom),
+            None => Ok(Self::new(raw)),
+            Some(text) => {
+                RawValue::from_string(text).map(Self::new).map_err(serde::de::Error::custom)
+            }
         }
     }
 }
@@ -241,7 +265,7 @@ pub(crate) fn given<'de, D: Deserializer<'de>>(
 
 impl Serialize for RawJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
+        self.value.serialize(serializer)
     }
 }
 

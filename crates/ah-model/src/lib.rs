@@ -15,6 +15,7 @@ mod descriptor;
 mod dispatch;
 mod draft;
 mod event;
+mod execution;
 mod executor;
 mod export;
 mod feed;
@@ -36,6 +37,7 @@ mod query;
 mod question;
 mod record;
 pub mod redact;
+mod relocation;
 mod repair;
 mod repo;
 mod report;
@@ -46,7 +48,9 @@ mod runtime;
 #[cfg(feature = "schema")]
 mod schema;
 mod search;
+mod secret;
 mod session;
+mod snapshot;
 mod spending;
 mod task;
 mod text;
@@ -79,6 +83,7 @@ pub use descriptor::{
 pub use dispatch::{Dispatched, NewDispatch};
 pub use draft::{Draft, DraftFields};
 pub use event::{Appended, Event, EventQuery, NewEvent, Order};
+pub use execution::{Execution, Multiplexer, RunParameters, WorkingCopy};
 pub use executor::{
     ChangeRefused, Demands, EVERYBODY, Enrolment, Executor, ExecutorChange, ExecutorEvent,
     ExecutorFilter, ExecutorId, ExecutorPresence, ExecutorRecord, ExecutorRule, ExecutorStatus,
@@ -120,8 +125,12 @@ pub use question::{
     Answer, Answered, NewQuestion, Outcome, Question, QuestionFilter, QuestionStatus,
 };
 pub use record::{JsonText, Record, ToolCall};
+pub use relocation::{
+    Earnest, ROOT_PATH, Relocated, Relocation, RepoFate, RepoMove, RepoPath, RepoSighting, Sighted,
+    Whereabouts, is_at_or_below, joined_repo, moved_path, path_and_above,
+};
 pub use repair::repairs;
-pub use repo::{NewRepo, Repo, Vcs};
+pub use repo::{NewRepo, Repo, RepoMarks, Vcs};
 pub use report::{
     Ended, Happened, RefusedCounts, ReportItem, ReportRefusal, ReportRefusalReason, Reports,
     ReportsTaken,
@@ -137,10 +146,15 @@ pub use search::{
     IndexPace, IndexState, IndexStep, SEARCH_RULES, Said, SearchHit, SearchQuery, SearchTerm,
     SearchText, SnippetPart,
 };
+pub use secret::{
+    Redact, Redaction, Redactions, Redactor, Scrub, ScrubCursor, ScrubFinding, ScrubPlace,
+    ScrubStep,
+};
 pub use session::{
     Exit, Fork, NewSession, Origin, Session, SessionDetails, SessionFilter, SessionStatus,
     SessionUpdate, StatusChange,
 };
+pub use snapshot::{FileSnapshot, SNAPSHOT, SnapshotProvider};
 pub use spending::{
     Cost, Day, MODEL_LABEL, Spending, SpendingBy, SpendingFilter, SpendingFold, SpendingKey,
     SpendingSum, SpendingSums, Spent,

@@ -30,6 +30,8 @@ pub const LABELS_MAX: usize = 64;
 pub const LABEL_BYTES_MAX: usize = 256;
 /// Most sessions one task may start.
 pub const TASK_INSTANCES_MAX: u32 = 64;
+/// Most repositories with one fingerprint that are looked at, and most former paths that are shown.
+pub const REPO_LOOKALIKES_MAX: usize = 1_000;
 /// Most items on a page.
 pub const PAGE_ITEMS_MAX: u32 = 1_000;
 /// Items on a page when the caller does not say.
@@ -126,6 +128,10 @@ pub const QUESTION_TTL_MS_MAX: u64 = 366 * 24 * 60 * 60 * 1_000;
 pub const HIVE_IMPORT_MAX: usize = 500;
 /// Most rows that one step of a removal takes.
 pub const REMOVAL_ROWS_MAX: usize = 1_000;
+/// Most rows that one step of a scrub looks at.
+pub const SCRUB_ROWS_MAX: usize = 500;
+/// Most places of secrets that one step of a scrub tells.
+pub const SCRUB_FINDINGS_MAX: usize = 1_000;
 /// Most bytes that one step gives back to the file system.
 pub const RECLAIM_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Longest text that is looked for.

@@ -210,6 +210,9 @@ pub struct ToolUse<'a> {
 impl<'a> ToolUse<'a> {
     fn read(json: JsonSlice<'a>) -> Option<Self> {
         let json = json.object();
+        if let Some(tool) = transcript::item_use(&json) {
+            return Some(tool);
+        }
         let error = json.get(&["error"]);
         Some(Self {
             id: text(&json, CALL_ID),

@@ -2,6 +2,7 @@
 //!
 //! A repository is known by its local root, or by its remote URL when there is no local root. Two
 //! clones of one remote are two repositories; a directory without version control has vcs `none`.
+//! Where one was before, and how it is known again elsewhere, is in [`crate::relocation`].
 
 use std::fmt;
 use std::str::FromStr;
@@ -108,6 +109,35 @@ impl NewRepo {
     }
 }
 
+/// What a repository is known by wherever its directory is. Nothing of it is ever guessed: what is
+/// not known is absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RepoMarks {
+    /// The system and the oldest root commit: `git:<commit>`, with `+<name>` for a linked worktree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = INDEXED_TEXT_BYTES_MAX)))]
+    pub fingerprint: Option<String>,
+    /// Host and path of its remote, the same for every way to reach it: `host/owner/name`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = INDEXED_TEXT_BYTES_MAX)))]
+    pub remote_key: Option<String>,
+    /// The machine that its root path is one of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = SHORT_TEXT_BYTES_MAX)))]
+    pub host: Option<String>,
+}
+
+impl RepoMarks {
+    /// Refuses overlong texts.
+    pub fn check(&self) -> Result<(), Invalid> {
+        check_optional("fingerprint", self.fingerprint.as_deref(), INDEXED_TEXT_BYTES_MAX)?;
+        check_optional("remote key", self.remote_key.as_deref(), INDEXED_TEXT_BYTES_MAX)?;
+        check_optional("host", self.host.as_deref(), SHORT_TEXT_BYTES_MAX)
+    }
+}
+
 /// A repository the store knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -118,8 +148,14 @@ pub struct Repo {
     /// What it is.
     #[serde(flatten)]
     pub found: NewRepo,
+    /// What it is known by elsewhere, as far as anybody looked.
+    #[serde(flatten)]
+    pub marks: RepoMarks,
     /// When it was first seen.
     pub created_at: Timestamp,
+    /// When it came to where it is now, if it was elsewhere before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_at: Option<Timestamp>,
 }
 
 impl fmt::Display for Repo {

@@ -100,6 +100,8 @@ words!(
         Retention = "retention",
         /// Their agent was purged.
         Purge = "purge",
+        /// They were secrets.
+        Scrub = "scrub",
     }
 );
 

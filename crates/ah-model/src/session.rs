@@ -157,8 +157,15 @@ pub struct SessionUpdate {
     pub log_path: Option<String>,
     pub workspace_path: Option<String>,
     pub pid_agent: Option<i64>,
+    pub multiplexer_kind: Option<String>,
+    pub mux_session: Option<String>,
+    pub mux_window: Option<i64>,
+    pub pane_left: Option<String>,
     pub agent: Option<AgentKindRef>,
     pub last_resumed_at: Option<Timestamp>,
+    /// Where it came from; one that came from somewhere stays so, and says no to another place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
 }
 
 impl SessionUpdate {
@@ -167,6 +174,7 @@ impl SessionUpdate {
         let mut details = SessionDetails::default();
         self.apply(&mut details);
         details.check()?;
+        self.origin.as_ref().map_or(Ok(()), Origin::check)?;
         self.agent.as_ref().map_or(Ok(()), AgentKindRef::check)
     }
 
@@ -184,6 +192,10 @@ impl SessionUpdate {
         set(&self.inference_session_id, &mut details.inference_session_id);
         set(&self.log_path, &mut details.log_path);
         set(&self.workspace_path, &mut details.workspace_path);
+        set(&self.multiplexer_kind, &mut details.multiplexer_kind);
+        set(&self.mux_session, &mut details.mux_session);
+        set(&self.pane_left, &mut details.pane_left);
+        details.mux_window = self.mux_window.or(details.mux_window);
         details.pid_agent = self.pid_agent.or(details.pid_agent);
     }
 }
@@ -443,11 +455,26 @@ impl Session {
         Ok(())
     }
 
+    /// Refuses an origin for a session that has another; `None` if there is nothing to note.
+    pub fn new_origin<'a>(&self, update: &'a SessionUpdate) -> Result<Option<&'a Origin>, String> {
+        match (&self.origin, &update.origin) {
+            (_, None) => Ok(None),
+            (None, Some(wanted)) => Ok(Some(wanted)),
+            (Some(known), Some(wanted)) if known == wanted => Ok(None),
+            (Some(Origin { source, external_id }), Some(_)) => {
+                Err(format!("comes from {source} {external_id}"))
+            }
+        }
+    }
+
     /// Takes in what a program says of it.
     pub fn update(&mut self, update: &SessionUpdate, now: Timestamp) {
         update.apply(&mut self.details);
         if let Some(agent) = &update.agent {
             self.agent = agent.clone();
+        }
+        if update.origin.is_some() {
+            self.origin.clone_from(&update.origin);
         }
         self.last_resumed_at = update.last_resumed_at.or(self.last_resumed_at);
         self.touch(now);

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{PROMPT_BYTES_MAX, SHORT_TEXT_BYTES_MAX, TASK_INSTANCES_MAX};
 use crate::text::{check_filled, check_optional};
 use crate::{
-    AgentKindRef, BatchId, Invalid, Labels, NewRepo, NewSession, RawJson, RunId, RuntimeSpec,
-    SessionDetails, SessionId, SessionStatus, Timestamp,
+    AgentKindRef, BatchId, Demands, Execution, Invalid, Labels, NewRepo, NewRun, NewSession,
+    RawJson, RunId, RunKind, RunParameters, RuntimeSpec, SessionDetails, SessionId, SessionStatus,
+    Timestamp,
 };
 
 const TITLE_CHARS_MAX: usize = 80;
@@ -96,6 +97,9 @@ pub struct NewTask {
     /// The directory the agents start in.
     #[serde(default)]
     pub project_dir: Option<String>,
+    /// How its runs are carried out, where that is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Execution>,
 }
 
 /// One session for each agent, when nobody says.
@@ -117,6 +121,7 @@ impl NewTask {
             return Err(Invalid::new("instances", reason));
         }
         check_optional("branch", self.branch.as_deref(), SHORT_TEXT_BYTES_MAX)?;
+        self.execution.as_ref().map_or(Ok(()), |execution| execution.demands.check())?;
         self.sessions().first().map_or(Ok(()), NewSession::check)?;
         self.agents.iter().try_for_each(AgentKindRef::check)
     }
@@ -128,13 +133,23 @@ impl NewTask {
         kinds.map(|kind| self.session(kind)).collect()
     }
 
-    /// What the executor of each run is told.
-    pub fn run_parameters(&self) -> Result<RawJson, Invalid> {
-        #[derive(Serialize)]
-        struct Parameters<'a> {
-            prompt: &'a str,
+    /// The run that starts one of its sessions, which is of that kind.
+    pub fn start(&self, session: SessionId, kind: &AgentKindRef) -> Result<NewRun, Invalid> {
+        let mut told = RunParameters { prompt: self.prompt.clone(), ..RunParameters::default() };
+        let mut demands = Demands::default();
+        if let Some(Execution { demands: wanted, by_kind, working_copy, multiplexer }) =
+            &self.execution
+        {
+            demands.clone_from(wanted);
+            if *by_kind {
+                demands.agent = Some(kind.name.clone());
+            }
+            told.agent = Some(kind.name.clone());
+            (told.working_copy, told.multiplexer) = (*working_copy, *multiplexer);
+            told.branch.clone_from(&self.branch);
         }
-        RawJson::of(&Parameters { prompt: &self.prompt })
+        let run = NewRun::new(session, RunKind::Start, RawJson::of(&told)?);
+        Ok(NewRun { demands, ..run })
     }
 
     fn session(&self, kind: &AgentKindRef) -> NewSession {

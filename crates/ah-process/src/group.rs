@@ -12,6 +12,11 @@ impl Group {
         Self(process)
     }
 
+    /// The number of its head.
+    pub fn head(self) -> u32 {
+        self.0
+    }
+
     /// Asks them to end.
     pub fn ask(self) {
         self.signal(Signal::Terminate);

@@ -4,6 +4,7 @@
 //! What was proved is believed for [`VERIFIED_MAX`](crate::limits::VERIFIED_MAX), so that a request
 //! costs no read; a change of tokens by this server ends that at once. Secrets are in no message.
 
+pub(crate) mod cookie;
 mod lasting;
 mod own;
 mod verified;
@@ -78,13 +79,13 @@ impl FromRequestParts<ServerState> for Caller {
     }
 }
 
-/// Where a token may be.
+/// Where a token may be, besides in its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Carrier {
-    /// In its header.
-    Header,
-    /// There, or in the query of a request for a stream, under this name.
-    Stream(&'static str),
+pub(crate) struct Carrier {
+    /// In the query of a request for a stream, under this name.
+    pub(crate) in_query: Option<&'static str>,
+    /// In the cookie of a page of ours.
+    pub(crate) in_cookie: bool,
 }
 
 /// Why somebody may not, and who that is if it is known.
@@ -127,23 +128,35 @@ async fn given(carrier: Carrier, parts: &mut Parts) -> Result<TokenSecret, Failu
             let token = header.to_str().ok().and_then(bearer).map(str::to_owned);
             Some(token.ok_or_else(|| unauthorized("the token must follow the word Bearer"))?)
         }
-        None => match carrier {
-            Carrier::Stream(name) if sse::is_wanted(&parts.headers) => {
-                let pairs = Pairs::from_request_parts(parts, &()).await?;
-                pairs.get(name).map(str::to_owned)
-            }
-            Carrier::Stream(_) | Carrier::Header => None,
-        },
+        None => given_otherwise(carrier, parts).await?,
     };
     let none = "no token is given: send `Authorization: Bearer TOKEN`";
     let text = text.ok_or_else(|| unauthorized(none))?;
     text.parse().map_err(|invalid: Invalid| unauthorized(&invalid.reason))
 }
 
+async fn given_otherwise(carrier: Carrier, parts: &mut Parts) -> Result<Option<String>, Failure> {
+    if let Some(name) = carrier.in_query
+        && sse::is_wanted(&parts.headers)
+    {
+        let pairs = Pairs::from_request_parts(parts, &()).await?;
+        if let Some(token) = pairs.get(name) {
+            return Ok(Some(token.to_owned()));
+        }
+    }
+    if carrier.in_cookie { cookie::given(&parts.method, &parts.headers) } else { Ok(None) }
+}
+
 /// What follows the name of the scheme, which may be in any case.
 fn bearer(header: &str) -> Option<&str> {
     let (scheme, token) = header.split_once(' ')?;
     scheme.eq_ignore_ascii_case(SCHEME).then(|| token.trim())
+}
+
+/// The token of a secret, if it is good.
+pub(crate) async fn prove(state: &ServerState, secret: &TokenSecret) -> Result<Token, Failure> {
+    let (verified, _) = verify(state, secret.id(), secret.hash()).await?;
+    Ok(verified.token.clone())
 }
 
 /// The token that the hash of its secret proves, and until when that is believed.
@@ -236,7 +249,7 @@ async fn check_scope(
     own.then_some(()).ok_or_else(refusal)
 }
 
-fn unauthorized(detail: &str) -> Failure {
+pub(crate) fn unauthorized(detail: &str) -> Failure {
     Failure::new("unauthorized", "not signed in", 401, detail)
 }
 

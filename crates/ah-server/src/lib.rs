@@ -12,6 +12,7 @@ mod bind;
 mod claims;
 mod connection;
 mod coordinator;
+mod dashboard;
 mod extract;
 mod guard;
 mod health;

@@ -176,3 +176,8 @@ pub(crate) const HOOK_READ_MAX: Duration = Duration::from_secs(5);
 /// How often changes of agents are looked for, for the sake of their sockets.
 #[cfg(unix)]
 pub(crate) const MCP_SOCKETS_EVERY: Duration = Duration::from_millis(500);
+
+/// How long a browser stays logged in.
+pub(crate) const LOGIN_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// Largest body of a request to log in.
+pub(crate) const LOGIN_BYTES_MAX: usize = 4 * 1024;

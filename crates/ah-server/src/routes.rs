@@ -21,6 +21,7 @@ mod retention;
 mod run;
 mod run_lease;
 mod runtime;
+mod scrub;
 mod search;
 mod session;
 mod session_list;
@@ -40,6 +41,7 @@ use crate::access::Access;
 use crate::answer::{Answer, ok};
 use crate::auth::Caller;
 use crate::coordinator::{self, COORDINATOR};
+use crate::dashboard;
 use crate::guard::guard;
 use crate::health;
 use crate::links::API;
@@ -55,7 +57,7 @@ use crate::state::ServerState;
 pub fn router(state: ServerState) -> Router {
     let routes = routes().nest_foreign(COORDINATOR, coordinator::routes(&state));
     let (router, _) = routes.into_parts();
-    served(router, state)
+    served(router.merge(dashboard::pages()), state)
 }
 
 /// A row of the table of routes.
@@ -92,6 +94,7 @@ pub(crate) fn routes() -> Routes {
     Routes::new()
         .merge(health::routes())
         .merge(openapi::routes())
+        .merge(dashboard::routes())
         .merge(mcp::routes())
         .merge(metrics::routes())
         .nest(API, api())
@@ -129,6 +132,7 @@ fn api() -> Routes {
         .merge(question::routes())
         .merge(repo::routes())
         .merge(retention::routes())
+        .merge(scrub::routes())
         .merge(search::routes())
         .merge(run::routes())
         .merge(run_lease::routes())

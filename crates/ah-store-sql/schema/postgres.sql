@@ -192,6 +192,13 @@ TABLE receipts
   started_at timestamp with time zone NOT NULL
   finished_at timestamp with time zone
   removed text NOT NULL
+TABLE repo_paths
+  id bigint NOT NULL
+  repo_id bigint NOT NULL
+  path text NOT NULL
+  host text
+  since timestamp with time zone NOT NULL
+  until timestamp with time zone NOT NULL
 TABLE repos
   id bigint NOT NULL
   vcs text NOT NULL
@@ -199,6 +206,10 @@ TABLE repos
   remote_url text
   default_branch text
   created_at timestamp with time zone NOT NULL
+  fingerprint text
+  remote_key text
+  host text
+  moved_at timestamp with time zone
 TABLE request_keys
   k text NOT NULL
   fingerprint text NOT NULL
@@ -393,6 +404,10 @@ CREATE INDEX questions_target ON questions USING btree (lower(target), number)
 CREATE UNIQUE INDEX receipts_id_key ON receipts USING btree (id)
 CREATE UNIQUE INDEX receipts_open ON receipts USING btree (kind, COALESCE(subject, ''::text)) WHERE (finished_at IS NULL)
 CREATE UNIQUE INDEX receipts_pkey ON receipts USING btree (number)
+CREATE INDEX repo_paths_path ON repo_paths USING btree (path, until)
+CREATE UNIQUE INDEX repo_paths_pkey ON repo_paths USING btree (id)
+CREATE INDEX repo_paths_repo ON repo_paths USING btree (repo_id, until)
+CREATE INDEX repos_fingerprint ON repos USING btree (fingerprint) WHERE (fingerprint IS NOT NULL)
 CREATE UNIQUE INDEX repos_pkey ON repos USING btree (id)
 CREATE UNIQUE INDEX repos_remote_url ON repos USING btree (remote_url) WHERE (root_path IS NULL)
 CREATE UNIQUE INDEX repos_root_path_key ON repos USING btree (root_path)

@@ -208,13 +208,14 @@ CREATE TABLE message_blocks (
   PRIMARY KEY (party, block)
 ) WITHOUT ROWID;
 
-CREATE TRIGGER messages_into_block AFTER INSERT ON messages BEGIN
+CREATE TRIGGER messages_into_block AFTER INSERT ON messages WHEN new.in_blocks = 0 BEGIN
   INSERT OR IGNORE INTO message_blocks
     VALUES (lower(new.sender), new.number >> 10), (lower(new.recipient), new.number >> 10);
 END;
 
 CREATE TRIGGER messages_out_of_block AFTER DELETE ON messages
-  WHEN NOT EXISTS (SELECT 1 FROM messages
+  WHEN old.number >> 10 < (SELECT seq >> 10 FROM sqlite_sequence WHERE name = 'messages')
+  AND NOT EXISTS (SELECT 1 FROM messages
     WHERE number BETWEEN (old.number >> 10) << 10 AND ((old.number >> 10) << 10) + 1023)
 BEGIN
   DELETE FROM message_blocks WHERE block = old.number >> 10;
@@ -240,7 +241,7 @@ CREATE TABLE messages (
   acked_at         TEXT,
   dead_at          TEXT,
   note             TEXT
-);
+, in_blocks INTEGER NOT NULL DEFAULT 0);
 
 CREATE INDEX messages_acked ON messages(acked_at) WHERE acked_at IS NOT NULL;
 
@@ -298,6 +299,19 @@ CREATE TABLE receipts (
 
 CREATE UNIQUE INDEX receipts_open ON receipts(kind, coalesce(subject, '')) WHERE finished_at IS NULL;
 
+CREATE TABLE repo_paths (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  repo_id INTEGER NOT NULL REFERENCES repos(id) ON DELETE CASCADE,
+  path    TEXT NOT NULL,
+  host    TEXT,
+  since   TEXT NOT NULL,
+  until   TEXT NOT NULL
+);
+
+CREATE INDEX repo_paths_path ON repo_paths(path, until);
+
+CREATE INDEX repo_paths_repo ON repo_paths(repo_id, until);
+
 CREATE TABLE "repos" (
   id             INTEGER PRIMARY KEY AUTOINCREMENT,
   vcs            TEXT NOT NULL,
@@ -305,7 +319,9 @@ CREATE TABLE "repos" (
   remote_url     TEXT,
   default_branch TEXT,
   created_at     TEXT NOT NULL
-);
+, fingerprint TEXT, remote_key TEXT, host TEXT, moved_at TEXT);
+
+CREATE INDEX repos_fingerprint ON repos(fingerprint) WHERE fingerprint IS NOT NULL;
 
 CREATE UNIQUE INDEX repos_remote_url ON repos(remote_url) WHERE root_path IS NULL;
 

@@ -303,6 +303,7 @@ fn some(
 impl Approvals for SqlStore {
     async fn request_approval(&self, approval: NewApproval) -> Result<Approval, StoreError> {
         approval.check()?;
+        let approval = self.clean(approval);
         self.once(move |tx, ctx| request(tx, ctx, &approval)).await
     }
 
@@ -331,6 +332,7 @@ impl Approvals for SqlStore {
         decision: Decision,
     ) -> Result<Approval, StoreError> {
         decision.check()?;
+        let decision = self.clean(decision);
         self.write(move |tx, ctx| decide(tx, ctx, &id, &decision)).await
     }
 
@@ -340,6 +342,7 @@ impl Approvals for SqlStore {
         problem: Option<String>,
     ) -> Result<Approval, StoreError> {
         Approval::check_problem(problem.as_deref())?;
+        let problem = self.clean(problem);
         self.write(move |tx, ctx| carry_out(tx, ctx, &id, problem.clone())).await
     }
 }

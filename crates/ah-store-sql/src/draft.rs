@@ -78,6 +78,7 @@ impl Drafts for SqlStore {
         fields: DraftFields,
     ) -> Result<Draft, StoreError> {
         fields.check()?;
+        let fields = self.clean(fields);
         self.once(move |tx, ctx| save(tx, ctx, id.as_ref(), &fields)).await
     }
 
@@ -108,6 +109,7 @@ impl Drafts for SqlStore {
 
     async fn launch_draft(&self, id: DraftId, task: NewTask) -> Result<TaskBatch, StoreError> {
         task.check()?;
+        let task = self.clean(task);
         self.once(move |tx, ctx| {
             delete(tx, &id)?;
             task::create(tx, ctx, &task)

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use ah_model::{
-    AgentId, Appended, Event, EventQuery, NewEvent, Order, SessionId, SpendingSums, Timestamp,
-    Usage, limits,
+    AgentId, Appended, Event, EventQuery, NewEvent, Order, Redactions, SessionId, SpendingSums,
+    Timestamp, Usage, limits,
 };
 use ah_store::{EventWatch, Events, Kind, StoreError};
 use async_trait::async_trait;
@@ -83,6 +83,7 @@ pub(crate) fn append(
         last_seq: plan.last_seq,
         appended: plan.new.len() as u64,
         duplicates: (events.len() - plan.new.len()) as u64,
+        redacted: Redactions::default(),
     })
 }
 
@@ -291,7 +292,12 @@ impl Events for SqlStore {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
-        self.once(move |tx, ctx| append(tx, ctx, &Append::new(&session, &events, ctx))).await
+        let (events, redacted) = self.clean_counted(events);
+        self.once(move |tx, ctx| {
+            let done = append(tx, ctx, &Append::new(&session, &events, ctx))?;
+            Ok(Appended { redacted: redacted.clone(), ..done })
+        })
+        .await
     }
 
     async fn append_events_after(
@@ -301,9 +307,11 @@ impl Events for SqlStore {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
+        let (events, redacted) = self.clean_counted(events);
         self.once(move |tx, ctx| {
             let behind = Append { after: Some(after), ..Append::new(&session, &events, ctx) };
-            append(tx, ctx, &behind)
+            let done = append(tx, ctx, &behind)?;
+            Ok(Appended { redacted: redacted.clone(), ..done })
         })
         .await
     }

@@ -228,6 +228,7 @@ impl Hive for SqlStore {
 
     async fn import_hive(&self, wanted: HiveImport) -> Result<HiveImported, StoreError> {
         wanted.check()?;
+        let wanted = self.clean(wanted);
         self.once_as_due(Option::is_some, move |tx, ctx| import(tx, ctx, wanted.clone())).await
     }
 }

@@ -203,7 +203,7 @@ const RULES: &[Rule] = &[
     Rule {
         text: "a receipt says why things were removed",
         sql: "SELECT 'receipt ' || id || ': kind ' || kind FROM receipts \
-              WHERE kind NOT IN ('retention', 'purge')",
+              WHERE kind NOT IN ('retention', 'purge', 'scrub')",
     },
     Rule {
         text: "search says once how far its index reaches",
@@ -307,6 +307,14 @@ const SQLITE_RULES: &[Rule] = &[
         text: "payloads of events are JSON",
         sql: "SELECT 'session ' || session_id || ' event ' || seq || ': not JSON' FROM events \
               WHERE data IS NOT NULL AND NOT json_valid(data)",
+    },
+    Rule {
+        text: "both parties of a message have an entry of its block",
+        sql: "SELECT 'message ' || id || ': no entry of block ' || (number >> 10) FROM messages \
+              WHERE NOT EXISTS (SELECT 1 FROM message_blocks \
+              WHERE party = lower(sender) AND block = number >> 10) \
+              OR NOT EXISTS (SELECT 1 FROM message_blocks \
+              WHERE party = lower(recipient) AND block = number >> 10)",
     },
 ];
 

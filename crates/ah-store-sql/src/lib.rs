@@ -28,12 +28,14 @@ mod party;
 mod postgres;
 mod question;
 mod reader;
+mod relocation;
 mod repo;
 mod request_key;
 mod resources;
 mod retention;
 mod run;
 mod runtime;
+mod scrub;
 mod search;
 mod session;
 mod spending;
@@ -48,7 +50,7 @@ mod workspace;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ah_model::RequestKey;
+use ah_model::{Redact, Redaction, Redactions, Redactor, RequestKey};
 use ah_store::{Capabilities, Clock, Ids, Store, StoreError};
 
 pub use crate::invariant::{CheckReport, Violation};
@@ -68,6 +70,7 @@ pub struct SqlStore {
     inner: Arc<Inner>,
     /// The request that this handle serves, if it has a key.
     key: Option<Arc<RequestKey>>,
+    redaction: Redaction,
 }
 
 struct Inner {
@@ -107,7 +110,24 @@ impl SqlStore {
 
     fn new(engine: Engine, resources: Resources) -> Self {
         let inner = Arc::new(Inner { engine, resources: Arc::new(resources) });
-        Self { inner, key: None }
+        Self { inner, key: None, redaction: Redaction::On }
+    }
+
+    /// The same store, which takes secrets out of what it is given, or does not.
+    #[must_use]
+    pub fn with_redaction(self, redaction: Redaction) -> Self {
+        Self { redaction, ..self }
+    }
+
+    /// `value` as it is kept: without its secrets. Every value that a caller gives goes through here
+    /// once it is checked, outside of the transaction.
+    fn clean<T: Redact>(&self, value: T) -> T {
+        self.clean_counted(value).0
+    }
+
+    /// As [`Self::clean`], with what was found.
+    fn clean_counted<T: Redact>(&self, value: T) -> (T, Redactions) {
+        Redactor::clean(self.redaction, value)
     }
 
     /// Runs `work` in a transaction that writes; answers once it is durable. `work` may run again
@@ -179,6 +199,6 @@ impl Store for SqlStore {
     }
 
     fn keyed(&self, key: RequestKey) -> Box<dyn Store> {
-        Box::new(Self { inner: Arc::clone(&self.inner), key: Some(Arc::new(key)) })
+        Box::new(Self { key: Some(Arc::new(key)), ..self.clone() })
     }
 }

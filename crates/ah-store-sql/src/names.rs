@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use ah_store::StoreError;
 
+use crate::message::Block;
 use crate::tx::{Tx, query_first};
 
 /// Most names that are kept.
@@ -27,6 +28,8 @@ pub(crate) struct Names {
     as_of: Option<i64>,
     /// Whether the transaction has asked for it: one that is not about mail does not.
     is_checked: bool,
+    /// Who has mail in the newest block.
+    pub(crate) block: Block,
 }
 
 impl Names {
@@ -49,6 +52,7 @@ impl Names {
     /// An agent was written, or what was written is undone.
     pub(crate) fn forget(&mut self) {
         self.known.clear();
+        self.block.forget();
     }
 
     fn learn(&mut self, lower: String, agent: Named) {
@@ -84,7 +88,7 @@ pub(crate) fn find(
 }
 
 /// Sees to it that what is known is still so.
-fn check(tx: &mut dyn Tx) -> Result<(), StoreError> {
+pub(crate) fn check(tx: &mut dyn Tx) -> Result<(), StoreError> {
     if tx.names().is_none_or(|names| names.is_checked) {
         return Ok(());
     }

@@ -320,6 +320,7 @@ fn some(
 impl Questions for SqlStore {
     async fn ask_question(&self, question: NewQuestion) -> Result<Question, StoreError> {
         question.check()?;
+        let question = self.clean(question);
         self.once_as_due(Option::is_some, move |tx, ctx| ask(tx, ctx, &question)).await
     }
 
@@ -344,6 +345,7 @@ impl Questions for SqlStore {
 
     async fn answer_question(&self, id: QuestionId, given: Answer) -> Result<Question, StoreError> {
         given.check()?;
+        let given = self.clean(given);
         self.write_as_due(move |tx, ctx| answer(tx, ctx, &id, &given)).await
     }
 

@@ -1,24 +1,39 @@
 //! Repositories in SQL.
 
-use ah_model::{NewRepo, Page, PageRequest, Repo, Vcs};
+use ah_model::{
+    NewRepo, Page, PageRequest, Relocated, Relocation, Repo, RepoMarks, RepoPath, RepoSighting,
+    Sighted, Vcs,
+};
 use ah_store::{Kind, Repos, StoreError};
 use async_trait::async_trait;
 
-use crate::SqlStore;
 use crate::reader::Reader;
 use crate::resources::Resources;
 use crate::tx::{Row, Tx, query_first};
+use crate::{SqlStore, relocation};
 
-const BY_ROOT: &str = "SELECT id, vcs, root_path, remote_url, default_branch, created_at \
-    FROM repos WHERE root_path = $1";
-const BY_URL: &str = "SELECT id, vcs, root_path, remote_url, default_branch, created_at \
-    FROM repos WHERE root_path IS NULL AND remote_url = $1";
-const INSERT: &str = "INSERT INTO repos (vcs, root_path, remote_url, default_branch, created_at) \
-    VALUES ($1, $2, $3, $4, $5) \
-    RETURNING id, vcs, root_path, remote_url, default_branch, created_at";
-const UPDATE: &str = "UPDATE repos SET vcs = $1, remote_url = coalesce($2, remote_url), \
-    default_branch = coalesce($3, default_branch) WHERE id = $4 \
-    RETURNING id, vcs, root_path, remote_url, default_branch, created_at";
+/// Every column that [`read`] takes.
+macro_rules! columns {
+    () => {
+        "id, vcs, root_path, remote_url, default_branch, fingerprint, remote_key, host, \
+         created_at, moved_at"
+    };
+}
+pub(crate) use columns;
+
+const BY_ROOT: &str = concat!("SELECT ", columns!(), " FROM repos WHERE root_path = $1");
+const BY_URL: &str =
+    concat!("SELECT ", columns!(), " FROM repos WHERE root_path IS NULL AND remote_url = $1");
+const INSERT: &str = concat!(
+    "INSERT INTO repos (vcs, root_path, remote_url, default_branch, created_at) \
+     VALUES ($1, $2, $3, $4, $5) RETURNING ",
+    columns!()
+);
+const UPDATE: &str = concat!(
+    "UPDATE repos SET vcs = $1, remote_url = coalesce($2, remote_url), \
+     default_branch = coalesce($3, default_branch) WHERE id = $4 RETURNING ",
+    columns!()
+);
 
 /// The repository, registered if it has not been seen and brought up to date if it changed.
 pub(crate) fn put(tx: &mut dyn Tx, ctx: &Resources, repo: &NewRepo) -> Result<Repo, StoreError> {
@@ -49,10 +64,14 @@ fn is_news(found: &NewRepo, known: &NewRepo) -> bool {
         || found.default_branch.is_some() && found.default_branch != known.default_branch
 }
 
-const GET: &str = "SELECT id, vcs, root_path, remote_url, default_branch, created_at \
-    FROM repos WHERE id = $1";
-const LIST: &str = "SELECT id, vcs, root_path, remote_url, default_branch, created_at \
-    FROM repos WHERE id > $1 ORDER BY id LIMIT $2";
+const GET: &str = concat!("SELECT ", columns!(), " FROM repos WHERE id = $1");
+const LIST: &str = concat!("SELECT ", columns!(), " FROM repos WHERE id > $1 ORDER BY id LIMIT $2");
+
+/// The repository with that number.
+pub(crate) fn get(tx: &mut dyn Tx, id: i64) -> Result<Repo, StoreError> {
+    query_first(tx, GET, &[id.into()], read)?.ok_or_else(|| StoreError::not_found(Kind::Repo, id))
+}
+
 const A_SESSION: &str = "SELECT id FROM sessions WHERE repo_id = $1 LIMIT 1";
 const DELETE: &str = "DELETE FROM repos WHERE id = $1";
 
@@ -67,9 +86,19 @@ fn remove(tx: &mut dyn Tx, id: i64) -> Result<(), StoreError> {
     }
 }
 
-fn read(row: &dyn Row) -> Result<Repo, StoreError> {
+pub(crate) fn read(row: &dyn Row) -> Result<Repo, StoreError> {
     let row = Reader::new(row);
-    Ok(Repo { id: row.int()?, found: read_found(&row)?, created_at: row.time()? })
+    Ok(Repo {
+        id: row.int()?,
+        found: read_found(&row)?,
+        marks: RepoMarks {
+            fingerprint: row.opt_text()?,
+            remote_key: row.opt_text()?,
+            host: row.opt_text()?,
+        },
+        created_at: row.time()?,
+        moved_at: row.opt_time()?,
+    })
 }
 
 /// The columns vcs, root_path, remote_url, default_branch. A system nobody knows is none.
@@ -90,11 +119,7 @@ impl Repos for SqlStore {
     }
 
     async fn repo(&self, id: i64) -> Result<Repo, StoreError> {
-        self.read(move |tx, _| {
-            query_first(tx, GET, &[id.into()], read)?
-                .ok_or_else(|| StoreError::not_found(Kind::Repo, id))
-        })
-        .await
+        self.read(move |tx, _| get(tx, id)).await
     }
 
     async fn list_repos(&self, page: PageRequest) -> Result<Page<Repo>, StoreError> {
@@ -103,5 +128,27 @@ impl Repos for SqlStore {
 
     async fn remove_repo(&self, id: i64) -> Result<(), StoreError> {
         self.write(move |tx, _| remove(tx, id)).await
+    }
+
+    async fn see_repo(&self, sighting: RepoSighting) -> Result<Sighted, StoreError> {
+        sighting.check()?;
+        self.write(move |tx, ctx| relocation::see(tx, ctx, &sighting)).await
+    }
+
+    async fn repos_like(&self, fingerprint: String) -> Result<Vec<Repo>, StoreError> {
+        self.read(move |tx, _| relocation::like(tx, &fingerprint)).await
+    }
+
+    async fn repo_at(&self, path: String) -> Result<Option<Repo>, StoreError> {
+        self.read(move |tx, _| relocation::at(tx, &path)).await
+    }
+
+    async fn repo_paths(&self, id: i64) -> Result<Vec<RepoPath>, StoreError> {
+        self.read(move |tx, _| relocation::paths(tx, id)).await
+    }
+
+    async fn relocate(&self, relocation: Relocation) -> Result<Relocated, StoreError> {
+        relocation.check()?;
+        self.write(move |tx, ctx| relocation::relocate(tx, ctx, &relocation)).await
     }
 }

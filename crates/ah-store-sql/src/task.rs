@@ -1,8 +1,8 @@
 //! Tasks in SQL.
 
 use ah_model::{
-    AgentKindRef, Cursor, NewRun, NewTask, Page, PageRequest, RawJson, RunKind, SessionStatus,
-    Task, TaskBatch, TaskFilter,
+    AgentKindRef, Cursor, NewTask, Page, PageRequest, RawJson, SessionStatus, Task, TaskBatch,
+    TaskFilter,
 };
 use ah_store::{Kind, StoreError, Tasks};
 use async_trait::async_trait;
@@ -26,7 +26,6 @@ pub(crate) fn create(
     let id = ctx.ids.batch(now)?;
     let mut batch =
         TaskBatch { id: id.clone(), tasks: vec![], session_ids: vec![], run_ids: vec![] };
-    let parameters = new.run_parameters()?;
     for wanted in new.sessions() {
         let session = session::create(tx, ctx, wanted, Place::default())?;
         let mut task = Task {
@@ -43,7 +42,7 @@ pub(crate) fn create(
             status: session.status,
         };
         task.id = Some(insert(tx, &task)?);
-        let run = NewRun::new(session.id.clone(), RunKind::Start, parameters.clone());
+        let run = new.start(session.id.clone(), &task.agent)?;
         batch.run_ids.push(run::create(tx, ctx, &run)?.id);
         batch.session_ids.push(session.id);
         batch.tasks.push(task);
@@ -127,6 +126,7 @@ fn read(row: &dyn Row) -> Result<Task, StoreError> {
 impl Tasks for SqlStore {
     async fn create_task(&self, task: NewTask) -> Result<TaskBatch, StoreError> {
         task.check()?;
+        let task = self.clean(task);
         self.once(move |tx, ctx| create(tx, ctx, &task)).await
     }
 

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use ah_model::Timestamp;
 use ah_store::StoreError;
 
+use crate::change::Note;
 use crate::lull::Lull;
 use crate::names::Names;
 
@@ -226,6 +227,12 @@ pub(crate) trait Tx {
 
     /// The agents that are known from writes before, if this is a write that may know.
     fn names(&mut self) -> Option<&mut Names> {
+        None
+    }
+
+    /// Notes for the feed that are written together at the end, if the transaction is one that can
+    /// outlive one write.
+    fn notes(&mut self) -> Option<&mut Vec<Note>> {
         None
     }
 

@@ -29,6 +29,7 @@ mod restore;
 mod retention;
 mod run;
 mod runtime;
+mod scrub;
 mod search;
 mod session;
 mod spending;
@@ -60,6 +61,7 @@ pub use restore::{Roster, load_agents, restore_agent};
 pub use retention::Retention;
 pub use run::Runs;
 pub use runtime::Runtimes;
+pub use scrub::Scrubs;
 pub use search::Searches;
 pub use session::{SessionFork, Sessions};
 pub use spending::Spendings;
@@ -87,6 +89,7 @@ pub trait Store:
     + Retention
     + Runs
     + Runtimes
+    + Scrubs
     + Searches
     + Sessions
     + Spendings

@@ -7,6 +7,7 @@ mod bundle;
 mod ca;
 mod completions;
 mod config;
+mod dashboard;
 mod db;
 mod demo;
 mod draft;
@@ -18,22 +19,27 @@ mod hooks;
 mod identity;
 mod import;
 mod kv;
+pub(crate) mod local;
 mod login;
 mod logout;
 mod man;
 mod mcp;
 mod message;
 mod paging;
+pub(crate) mod pane;
 mod party;
 mod progress;
 mod question;
+mod queue;
 mod repo;
 mod residents;
 mod retention;
 mod run;
+mod scrub;
 mod search;
 mod serving;
 mod session;
+mod snapshot;
 mod stats;
 mod status;
 mod task;
@@ -55,11 +61,16 @@ use crate::lazy::Lazy;
 pub(crate) enum Command {
     /// Start the harbor of this machine: serve its database until Ctrl-C
     Up(Lazy<up::Args>),
+    /// Print a link that opens the dashboard of the harbor in a browser
+    Dashboard(Lazy<dashboard::Args>),
     /// Show what is ready on this machine, and the state of the harbor
     Status(Lazy<status::Args>),
     /// Sessions: conversations of agents, with their events
     #[command(subcommand)]
     Session(Lazy<session::Command>),
+    /// Snapshots: states of the files that sessions work on
+    #[command(subcommand)]
+    Snapshot(Lazy<snapshot::Command>),
     /// Search what was said in all sessions: prompts, answers, tool calls and their results
     Search(Lazy<search::Args>),
     /// Agents: named identities that live through many sessions
@@ -133,6 +144,8 @@ pub(crate) enum Command {
     /// Retention: what is removed when, and the receipts of it
     #[command(subcommand)]
     Retention(Lazy<retention::Command>),
+    /// Take secrets out of everything that is stored
+    Scrub(Lazy<scrub::Args>),
     /// Bring the database to this version's schema
     Upgrade(Lazy<upgrade::Args>),
     /// Print a completion script for a shell
@@ -144,8 +157,10 @@ pub(crate) enum Command {
 pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
     match command {
         Command::Up(args) => up::run(app, &args),
+        Command::Dashboard(args) => dashboard::run(app, &args),
         Command::Status(args) => status::run(app, &args),
         Command::Session(Lazy(command)) => session::run(app, command),
+        Command::Snapshot(Lazy(command)) => snapshot::run(app, command),
         Command::Search(args) => search::run(app, &args),
         Command::Agent(Lazy(command)) => agent::run(app, command),
         Command::Stats(args) => stats::run(app, &args),
@@ -173,6 +188,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
         Command::Config(Lazy(command)) => config::run(app, command),
         Command::Db(Lazy(command)) => db::run(app, command),
         Command::Retention(Lazy(command)) => retention::run(app, command),
+        Command::Scrub(args) => scrub::run(app, &args),
         Command::Upgrade(args) => upgrade::run(app, &args),
         Command::Completions(args) => completions::run(app, &args),
         Command::Man(args) => man::run(app, &args),

@@ -88,7 +88,7 @@ fn filter(
     let session = args.session.as_deref().map(|id| app.session_id(store, id)).transpose()?;
     let repo_id = match args.here || app.global.repo.is_some() {
         // Looking does not record: a repository nobody worked in has no number, and no sessions.
-        true => Some(repo::known(store, &app.repo_or_directory()?)?.unwrap_or(NO_REPO)),
+        true => Some(repo::wanted(app, store)?.unwrap_or(NO_REPO)),
         false => None,
     };
     let since = args.since.as_deref().map(|text| when::parse(text, app.now())).transpose()?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use ah_hive::resident::Supervised;
+use ah_model::TokenRole;
 use ah_server::{
     AuthMode, JobLine, JobSink, LogLine, LogSink, ServerOptions, ServerState, Tls, Transport,
     check_bind, serve_until_signal,
@@ -15,7 +16,9 @@ use ah_store::Store;
 use serde_json::json;
 
 use super::executors::ExecutorsArgs;
-use super::{demo, residents};
+use super::hook::desk::{self, Drainer};
+use super::queue::Queue;
+use super::{dashboard, demo, residents};
 use crate::app::App;
 use crate::config::LogLevel;
 use crate::error::{CommandError, Exit};
@@ -36,6 +39,8 @@ pub(crate) struct Serving<'a> {
     pub(crate) coordinator: Option<SocketAddr>,
     /// Whether loops of resident agents run here.
     pub(crate) residents: Residents,
+    /// How many agents of tasks that are queued run here at once.
+    pub(crate) runs: usize,
     /// Where executors come in, if anybody says so.
     pub(crate) executors: Option<&'a ExecutorsArgs>,
 }
@@ -56,8 +61,8 @@ impl Serving<'_> {
     pub(crate) fn of_this_machine(bind: SocketAddr) -> Self {
         let residents = Residents::Kept;
         let (auth, tls, coordinator) = (AuthMode::Tokens, None, None);
-        let executors = None;
-        Self { bind, auth, insecure: false, tls, coordinator, residents, executors }
+        let (runs, executors) = (0, None);
+        Self { bind, auth, insecure: false, tls, coordinator, residents, runs, executors }
     }
 
     fn transport(&self) -> Transport {
@@ -83,7 +88,7 @@ impl Serving<'_> {
             jobs: lines.map(jobs),
             homes: app.homes()?,
             sockets: Some(app.environment.runtime_dir()?),
-            hooks: Some(super::hook::desk::desk()),
+            hooks: Some(desk::desk()),
             retention: app.config()?.retention(),
             ..ServerOptions::default()
         })
@@ -119,7 +124,11 @@ pub(crate) fn serve(app: &App, serving: &Serving<'_>) -> Result<(), CommandError
     let executors = point.as_ref().map(|point| point.address.to_string());
     let token_file = token.map(|(_, file)| file);
     let coordinator_url = coordinator.as_ref().map(url).transpose()?;
-    let answer = json!({ "url": own, "tokenFile": token_file, "coordinatorUrl": coordinator_url, "executors": executors });
+    let dashboard = match serving.auth {
+        AuthMode::Open => own.clone(),
+        AuthMode::Tokens => dashboard::link(app, store.as_ref(), &own, TokenRole::Admin)?,
+    };
+    let answer = json!({ "url": own, "dashboardUrl": dashboard, "tokenFile": token_file, "coordinatorUrl": coordinator_url, "executors": executors });
     app.output.result(&answer, |_| {
         let token = token_file.as_ref().map_or_else(
             || "nobody is asked for a token".to_owned(),
@@ -132,12 +141,18 @@ pub(crate) fn serve(app: &App, serving: &Serving<'_>) -> Result<(), CommandError
             .as_ref()
             .map_or_else(String::new, |address| format!("executors come in at {address}\n"));
         format!(
-            "serving {own}; {token}\n{coordinator}{executors}use it with `ah --remote-server {own} …`; Ctrl-C ends it"
+            "serving {own}; {token}\n{coordinator}{executors}look at it, with this link once: {dashboard}\nuse it with `ah --remote-server {own} …`; Ctrl-C ends it"
         )
     })?;
     raise_descriptors();
     let residents = keep_residents(app, serving.residents, &store)?;
+    let drainer = Drainer::start(&app.environment, Arc::clone(&store)).map_err(broken)?;
+    let queue = Queue::start(app, &store, serving.runs)?;
     let served = serve_until_signal(listener, coordinator, state).map_err(broken);
+    if let Some(queue) = queue {
+        queue.end();
+    }
+    drainer.end();
     if let Some(residents) = residents {
         residents.end();
     }

@@ -17,10 +17,13 @@ pub(crate) struct Args {
     /// Make three agents that follow scripts, if they are missing, and watch them at work
     #[arg(long)]
     demo: bool,
+    /// How many tasks of `ah task create --queue` run here at once; 0 leaves them to executors
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    runs: usize,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), args.port);
     let residents = if args.demo { Residents::Demo } else { Residents::Kept };
-    serve(app, &Serving { residents, ..Serving::of_this_machine(bind) })
+    serve(app, &Serving { residents, runs: args.runs, ..Serving::of_this_machine(bind) })
 }

@@ -125,7 +125,7 @@ fn dotted(section: &str, name: &str) -> String {
 /// Of a list of tables the expectation itself says what is wrong.
 fn found(kind: Kind, item: &Item) -> Option<String> {
     match (kind, item) {
-        (Kind::Servers | Kind::Programs, _) => None,
+        (Kind::Servers | Kind::Programs | Kind::AgentKinds, _) => None,
         (Kind::Choice(_) | Kind::Agent, Item::Value(toml_edit::Value::String(text))) => {
             Some(format!("{:?}", text.value()))
         }

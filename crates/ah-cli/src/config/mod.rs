@@ -5,6 +5,7 @@
 //! system and default alone. Every value knows its place. Loading reads at most five small files,
 //! of which usually none or one exists, and fails on anything it does not understand.
 
+mod agent_kind;
 mod atomic;
 mod edit;
 mod error;
@@ -175,7 +176,8 @@ impl Config {
             | Value::Integer(_)
             | Value::Boolean(_)
             | Value::Servers(_)
-            | Value::Programs(_) => None,
+            | Value::Programs(_)
+            | Value::AgentKinds(_) => None,
         }
     }
 }

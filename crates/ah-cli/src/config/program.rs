@@ -38,37 +38,70 @@ impl Serialize for KindProgram {
 
 /// Reads all tables.
 pub(super) fn programs(item: &Item) -> Result<Vec<KindProgram>, Mismatch> {
-    let tables = tables(item).ok_or("a list of [[program]] tables")?;
-    let mut programs: Vec<KindProgram> = Vec::with_capacity(tables.len());
+    each_table(item, "program", |one: &KindProgram| &one.kind, program)
+}
+
+/// Reads each of the `[[name]]` tables; none is of the same kind as another.
+pub(super) fn each_table<T>(
+    item: &Item,
+    name: &str,
+    kind: impl Fn(&T) -> &String,
+    read: impl Fn(&dyn TableLike) -> Result<T, String>,
+) -> Result<Vec<T>, Mismatch> {
+    let tables = tables(item).ok_or_else(|| format!("a list of [[{name}]] tables"))?;
+    let mut all: Vec<T> = Vec::with_capacity(tables.len());
     for (span, table) in tables {
-        let read = program(table).and_then(|program| {
-            match programs.iter().any(|known| known.kind == program.kind) {
-                true => Err(format!("one table of each kind ({:?} is there twice)", program.kind)),
-                false => Ok(program),
-            }
-        });
+        let one =
+            read(table).and_then(|one| match all.iter().any(|known| kind(known) == kind(&one)) {
+                true => Err(format!("one table of each kind ({:?} is there twice)", kind(&one))),
+                false => Ok(one),
+            });
         let at = span.map(|span| span.start);
-        programs.push(read.map_err(|expected| Mismatch { expected, at })?);
+        all.push(one.map_err(|expected| Mismatch { expected, at })?);
     }
-    Ok(programs)
+    Ok(all)
+}
+
+/// Refuses what a table does not have.
+pub(super) fn check_fields(table: &dyn TableLike, fields: &[&str]) -> Result<(), String> {
+    match table.iter().find(|(field, _)| !fields.contains(field)) {
+        Some((unknown, _)) => {
+            Err(format!("tables with {} only, without {unknown:?}", fields.join(", ")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The agent kind that a table is for.
+pub(super) fn kind_of(table: &dyn TableLike, field: &str) -> Result<String, String> {
+    let kind = table.get(field).and_then(Item::as_str).unwrap_or_default();
+    match kind.contains('@') || kind.parse::<AgentKindRef>().is_err() {
+        true => Err(format!("tables with a {field}: the name of an agent kind, without a version")),
+        false => Ok(kind.to_owned()),
+    }
+}
+
+/// The texts of a field; none when it is absent.
+pub(super) fn texts_of(table: &dyn TableLike, field: &str) -> Result<Vec<String>, String> {
+    match table.get(field) {
+        Some(item) => texts(item).ok_or(format!("tables whose {field} is an array of texts")),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// A program and its arguments.
+pub(super) fn command_of(table: &dyn TableLike) -> Result<Vec<String>, String> {
+    let command = texts_of(table, "command")?;
+    match command.first().is_none_or(String::is_empty) {
+        true => Err("tables with a command: a program and its arguments".to_owned()),
+        false => Ok(command),
+    }
 }
 
 fn program(table: &dyn TableLike) -> Result<KindProgram, String> {
-    if let Some((unknown, _)) = table.iter().find(|(field, _)| !FIELDS.contains(field)) {
-        return Err(format!("tables with {} only, without {unknown:?}", FIELDS.join(", ")));
-    }
-    let kind = table.get("kind").and_then(Item::as_str).unwrap_or_default();
-    if kind.contains('@') || kind.parse::<AgentKindRef>().is_err() {
-        return Err("tables with a kind: the name of an agent kind, without a version".to_owned());
-    }
-    let list = |field| match table.get(field) {
-        Some(item) => texts(item).ok_or(format!("tables whose {field} is an array of texts")),
-        None => Ok(Vec::new()),
-    };
-    let command = list("command")?;
-    if command.first().is_none_or(String::is_empty) {
-        return Err("tables with a command: a program and its arguments".to_owned());
-    }
+    check_fields(table, &FIELDS)?;
+    let kind = kind_of(table, "kind")?;
+    let (command, model_args) = (command_of(table)?, texts_of(table, "model-args")?);
     let word = |field| table.get(field).map(|item| item.as_str().unwrap_or_default());
     let input = InputForm::ALL.iter().find(|form| word("input").is_none_or(|w| w == form.as_str()));
     let output =
@@ -76,9 +109,8 @@ fn program(table: &dyn TableLike) -> Result<KindProgram, String> {
     let (Some(input), Some(output)) = (input, output) else {
         return Err("tables whose input is text or json, and output text or json-lines".to_owned());
     };
-    let program =
-        CommandProgram { command, model_args: list("model-args")?, input: *input, output: *output };
-    Ok(KindProgram { kind: kind.to_owned(), program })
+    let program = CommandProgram { command, model_args, input: *input, output: *output };
+    Ok(KindProgram { kind, program })
 }
 
 #[cfg(test)]

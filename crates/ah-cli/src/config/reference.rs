@@ -72,6 +72,19 @@ input = \"text\"        # what it reads on stdin: text, or one json object
 output = \"text\"       # what it writes on stdout: text, or json-lines
 ```
 
+## Agent kinds
+
+What `ah task create --run`, `ah up` and `ah session resume` run, by agent kind. Those of `claude-code`,
+`codex`, `gemini`, `opencode`, `goose` and `scripted` are known; a table of their name replaces them.
+
+```toml
+[[agent-kind]]
+name = \"mine\"
+command = [\"my-agent\", \"{prompt}\"]              # without {prompt} it is read from stdin
+resume = [\"my-agent\", \"--resume\", \"{external}\"]  # the tool's own id of the session; also {session}, {run}
+stream = \"text\"       # what it writes: claude-code (stream-json), codex (exec --json) or text
+```
+
 ## Other variables
 
 ";
@@ -114,6 +127,6 @@ fn kind(kind: Kind) -> String {
         Kind::Keep => "span like `30d`, or `forever`".to_owned(),
         Kind::Boolean => "`true` or `false`".to_owned(),
         Kind::Texts => "list of texts".to_owned(),
-        Kind::Servers | Kind::Programs => "list of tables".to_owned(),
+        Kind::Servers | Kind::Programs | Kind::AgentKinds => "list of tables".to_owned(),
     }
 }

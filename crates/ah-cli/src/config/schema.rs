@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use super::value::Value;
-use crate::environment::{AH_EVENTS_DB, AH_HOME, AH_SYSTEM_CONFIG};
+use crate::environment::{AH_EVENTS_DB, AH_HOME, AH_SESSION_ID, AH_SYSTEM_CONFIG};
 
 /// Longest wait for another writer that a setting may ask for: ten minutes.
 const BUSY_TIMEOUT_MS_MAX: i64 = 600_000;
@@ -49,6 +49,8 @@ pub(crate) enum Kind {
     Servers,
     /// `[[program]]` tables with `kind` and `command`.
     Programs,
+    /// `[[agent-kind]]` tables with `name` and `command`.
+    AgentKinds,
 }
 
 /// Which layers may set a key.
@@ -63,7 +65,7 @@ pub(crate) enum Scope {
 }
 
 /// The settings, in the order they are documented.
-pub(crate) static KEYS: [Key; 19] = [
+pub(crate) static KEYS: [Key; 23] = [
     Key {
         path: "remote-server",
         kind: Kind::Text,
@@ -85,6 +87,21 @@ pub(crate) static KEYS: [Key; 19] = [
         scope: Scope::NotProject,
         doc: "What is run for turns of resident agents: `[[program]]` tables with `kind` and \
               `command`.",
+    },
+    Key {
+        path: "agent-kind",
+        kind: Kind::AgentKinds,
+        default: None,
+        scope: Scope::NotProject,
+        doc: "What is run for tasks of an agent kind: `[[agent-kind]]` tables with `name` and \
+              `command`.",
+    },
+    Key {
+        path: "run.multiplexer",
+        kind: Kind::Choice(&["", "tmux", "zellij", "screen"]),
+        default: None,
+        scope: Scope::Anywhere,
+        doc: "What keeps the terminals of agents that run: `tmux`, `zellij` or `screen`.",
     },
     Key {
         path: "repo.default-agent",
@@ -121,6 +138,13 @@ pub(crate) static KEYS: [Key; 19] = [
         default: Some(Value::Integer(10_000)),
         scope: Scope::Anywhere,
         doc: "How long to wait for another process that writes to the local database.",
+    },
+    Key {
+        path: "secrets.redact",
+        kind: Kind::Choice(&["on", "off"]),
+        default: text("on"),
+        scope: Scope::NotProject,
+        doc: "Whether secrets are taken out of what is written to the database (docs/secrets.md).",
     },
     Key {
         path: "retention.messages",
@@ -165,6 +189,13 @@ pub(crate) static KEYS: [Key; 19] = [
         doc: "Directory of state bundles when `--state-dir` is not given.",
     },
     Key {
+        path: "snapshot.provider",
+        kind: Kind::Choice(&["git", "btrfs", "zfs"]),
+        default: None,
+        scope: Scope::Anywhere,
+        doc: "Who keeps snapshots of files when `--provider` is not given; else the best that can.",
+    },
+    Key {
         path: "tls.ca-file",
         kind: Kind::Text,
         default: None,
@@ -203,10 +234,11 @@ pub(crate) static KEYS: [Key; 19] = [
 ];
 
 /// Variables of ours that are not settings, with their meaning.
-pub(crate) const OTHER_VARIABLES: [(&str, &str); 4] = [
+pub(crate) const OTHER_VARIABLES: [(&str, &str); 5] = [
     (AH_HOME, "Directory of `state.db` and of the user's `config.toml`."),
     (AH_EVENTS_DB, "File for the live events of `ah agent run`, instead of the agent's own."),
     (AH_SYSTEM_CONFIG, "File to read as the system file; for packagers and tests."),
+    (AH_SESSION_ID, "Set for agents that `ah` runs: the session that their hooks write into."),
     ("NO_COLOR", "No colour when set to anything, as with `--no-color`."),
 ];
 
@@ -214,7 +246,7 @@ impl Key {
     /// The variable that sets this key; lists have none.
     pub(crate) fn variable(&self) -> Option<String> {
         match self.kind {
-            Kind::Texts | Kind::Servers | Kind::Programs => None,
+            Kind::Texts | Kind::Servers | Kind::Programs | Kind::AgentKinds => None,
             Kind::Text
             | Kind::Choice(_)
             | Kind::Agent

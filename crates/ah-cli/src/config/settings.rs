@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use ah_hive::resident::Programs;
 use ah_hive::{HostRules, LiveRules};
-use ah_model::RetentionRules;
+use ah_model::{Multiplexer, Redaction, RetentionRules};
+use ah_run::AgentPrograms;
 
 use super::error::ConfigError;
 use super::origin::{Layer, Place};
@@ -61,7 +62,8 @@ impl Config {
             | Value::Boolean(_)
             | Value::Texts(_)
             | Value::Servers(_)
-            | Value::Programs(_) => Ok(None),
+            | Value::Programs(_)
+            | Value::AgentKinds(_) => Ok(None),
         }
     }
 
@@ -97,6 +99,20 @@ impl Config {
         set.iter().fold(Programs::default(), add)
     }
 
+    /// What is run for agent kinds besides what is `known`.
+    pub(crate) fn agent_kinds(&self, known: AgentPrograms) -> AgentPrograms {
+        let set = match self.named("agent-kind").map(|setting| setting.value) {
+            Some(Value::AgentKinds(kinds)) => kinds.as_slice(),
+            Some(_) | None => &[],
+        };
+        set.iter().fold(known, |all, one| all.with(&one.name, one.program.clone()))
+    }
+
+    /// What keeps the terminals of agents, when nobody says.
+    pub(crate) fn multiplexer(&self) -> Option<Multiplexer> {
+        self.text("run.multiplexer").and_then(|word| word.parse().ok())
+    }
+
     /// Agent kind used when none is given.
     pub(crate) fn default_agent(&self) -> &str {
         self.text("repo.default-agent").unwrap_or("claude-code")
@@ -107,6 +123,14 @@ impl Config {
         match self.text("store.durability") {
             Some("normal") => Durability::Normal,
             Some(_) | None => Durability::Full,
+        }
+    }
+
+    /// Whether secrets are taken out of what is written.
+    pub(crate) fn redaction(&self) -> Redaction {
+        match self.text("secrets.redact") {
+            Some("off") => Redaction::Off,
+            Some(_) | None => Redaction::On,
         }
     }
 
@@ -131,6 +155,11 @@ impl Config {
     /// Where state bundles are when no flag says it.
     pub(crate) fn bundle_state_dir(&self) -> Option<&str> {
         self.text("bundle.state-dir")
+    }
+
+    /// Who keeps snapshots of files when no flag says it.
+    pub(crate) fn snapshot_provider(&self) -> Option<&str> {
+        self.text("snapshot.provider")
     }
 
     /// Authorities to trust for https servers, besides the public ones.
@@ -195,7 +224,8 @@ impl Config {
             | Value::Boolean(_)
             | Value::Texts(_)
             | Value::Servers(_)
-            | Value::Programs(_) => None,
+            | Value::Programs(_)
+            | Value::AgentKinds(_) => None,
         }
     }
 

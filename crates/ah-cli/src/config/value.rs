@@ -11,6 +11,7 @@ use ah_model::AgentKindRef;
 use serde::{Serialize, Serializer};
 use toml_edit::{Item, TableLike};
 
+use super::agent_kind::{RunKindProgram, agent_kinds};
 use super::program::{KindProgram, programs};
 use super::schema::Kind;
 
@@ -32,6 +33,8 @@ pub(crate) enum Value {
     Servers(Vec<Server>),
     /// Programs of agent kinds.
     Programs(Vec<KindProgram>),
+    /// Agent kinds with what is run for them.
+    AgentKinds(Vec<RunKindProgram>),
 }
 
 /// A name for a server.
@@ -71,6 +74,7 @@ impl Value {
             Kind::Boolean => boolean(text),
             Kind::Texts => Ok(Self::Texts(split(text))),
             Kind::Servers => Err("edited in the file, as [[server]] tables".to_owned()),
+            Kind::AgentKinds => Err("edited in the file, as [[agent-kind]] tables".to_owned()),
             Kind::Programs => Err("edited in the file, as [[program]] tables".to_owned()),
         }
     }
@@ -87,6 +91,7 @@ impl Value {
             Kind::Texts => Self::Texts(texts(item).ok_or("an array of texts")?),
             Kind::Servers => Self::Servers(servers(item)?),
             Kind::Programs => Self::Programs(programs(item)?),
+            Kind::AgentKinds => Self::AgentKinds(agent_kinds(item)?),
         };
         Ok(value)
     }
@@ -98,7 +103,7 @@ impl Value {
             Self::Integer(number) => Some((*number).into()),
             Self::Boolean(flag) => Some((*flag).into()),
             Self::Texts(texts) => Some(toml_edit::Value::Array(texts.iter().collect())),
-            Self::Servers(_) | Self::Programs(_) => None,
+            Self::Servers(_) | Self::Programs(_) | Self::AgentKinds(_) => None,
         }
     }
 }
@@ -113,6 +118,12 @@ impl fmt::Display for Value {
             Self::Servers(servers) => {
                 let shown: Vec<_> = servers.iter().map(Server::to_string).collect();
                 f.write_str(&shown.join(", "))
+            }
+            Self::AgentKinds(kinds) => {
+                let shown = kinds
+                    .iter()
+                    .map(|one| format!("{} = {}", one.name, one.program.command.join(" ")));
+                f.write_str(&shown.collect::<Vec<_>>().join(", "))
             }
             Self::Programs(programs) => {
                 let shown = programs
@@ -133,6 +144,7 @@ impl Serialize for Value {
             Self::Texts(texts) => texts.serialize(serializer),
             Self::Servers(servers) => servers.serialize(serializer),
             Self::Programs(programs) => programs.serialize(serializer),
+            Self::AgentKinds(kinds) => kinds.serialize(serializer),
         }
     }
 }

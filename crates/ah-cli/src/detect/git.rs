@@ -30,7 +30,7 @@ pub(super) fn details_of(git_dir: &Path) -> Details {
 }
 
 /// `.git` is a directory, or a file that says where the directory is.
-fn git_dir(marker: &Path) -> Option<PathBuf> {
+pub(super) fn git_dir(marker: &Path) -> Option<PathBuf> {
     if marker.is_dir() {
         return Some(marker.to_owned());
     }
@@ -39,7 +39,7 @@ fn git_dir(marker: &Path) -> Option<PathBuf> {
     Some(marker.parent()?.join(target))
 }
 
-fn common_dir(git_dir: &Path) -> PathBuf {
+pub(super) fn common_dir(git_dir: &Path) -> PathBuf {
     match files::first_line(&git_dir.join("commondir")) {
         Some(common) => git_dir.join(common),
         None => git_dir.to_owned(),

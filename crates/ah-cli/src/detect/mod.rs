@@ -1,15 +1,17 @@
 //! Which repository a directory belongs to, told from files alone.
 //!
-//! No program is started: a hook runs this on every call, and the tools may not be installed.
+//! No program is started, but for a fingerprint: a hook runs this on every call, and the tools may not
+//! be installed.
 //! Invariants: a root is absolute and canonical; a remote URL carries no password or token; a file
 //! that is missing, unreadable or odd leaves a field empty and never makes detection fail.
 
 mod files;
+pub(crate) mod fingerprint;
 mod git;
 mod git_config;
 mod ini;
 mod others;
-mod remote_url;
+pub(crate) mod remote_url;
 #[cfg(test)]
 mod tests;
 

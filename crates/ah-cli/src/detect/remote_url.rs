@@ -15,6 +15,29 @@ pub(crate) fn without_credentials(url: &str) -> Option<String> {
     }
 }
 
+/// Host and path of a remote, the same for every way to reach it: `host/owner/name`. A place on this
+/// machine has none.
+pub(crate) fn key(url: &str) -> Option<String> {
+    let (authority, path) = match url.split_once("://") {
+        Some((_, rest)) => rest.split_once('/')?,
+        None => {
+            let (authority, path) = url.split_once(':')?;
+            // One letter is a drive; a slash before the colon is a path.
+            (authority.len() > 1 && !authority.contains(['/', '\\']))
+                .then_some((authority, path))?
+        }
+    };
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        Some(_) | None => host,
+    };
+    let path = before(before(path, '#'), '?').trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/');
+    let is_whole = !host.is_empty() && !path.is_empty();
+    is_whole.then(|| format!("{}/{path}", host.to_ascii_lowercase()))
+}
+
 fn cleaned(scheme: &str, rest: &str) -> Option<String> {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
@@ -103,6 +126,25 @@ mod tests {
         for url in ["https://user:p/w@host/a", "https://user:1/2@host/a", "https://u:p?w@host/a"] {
             assert_eq!(without_credentials(url), None, "{url}");
         }
+    }
+
+    #[test]
+    fn every_way_to_a_remote_has_one_key() {
+        for url in [
+            "https://Host.org/me/A.git",
+            "https://token:x@host.org:8443/me/A",
+            "ssh://git@host.org:22/me/A.git/",
+            "git@host.org:me/A.git",
+            "host.org:/me/A",
+            "git+ssh://git@HOST.org/me/A?x=y",
+        ] {
+            assert_eq!(key(url).as_deref(), Some("host.org/me/A"), "{url}");
+        }
+        for place in ["/srv/a.git", "../a", "file:///srv/a", r"C:\a", "./a:b", "https://host", ""] {
+            assert_eq!(key(place), None, "{place}");
+        }
+        assert_ne!(key("git@host:a"), key("git@host:A"), "a path has its case");
+        assert_eq!(key("http://[::1]:80/a").as_deref(), Some("[::1]/a"));
     }
 
     #[test]

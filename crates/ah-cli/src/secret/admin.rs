@@ -51,6 +51,11 @@ pub(super) fn find(
     Ok(served(environment)?.remove(&key(server)))
 }
 
+/// The addresses that servers of this user have served at.
+pub(crate) fn served_at(environment: &Environment) -> Result<Vec<String>, CommandError> {
+    Ok(served(environment)?.into_keys().collect())
+}
+
 /// Makes sure that the file holds a token that `store` knows; the token, and where it is.
 pub(crate) fn ensure(app: &App, store: &dyn Store) -> Result<(String, PathBuf), CommandError> {
     let path = path(&app.environment, FILE)?;

@@ -14,7 +14,7 @@ use ah_model::{NewToken, Timestamp, TokenId, TokenRole, TokenSecret};
 use crate::environment::Environment;
 use crate::error::{CommandError, Exit};
 
-pub(crate) use self::admin::{ensure as ensure_admin_token, serves};
+pub(crate) use self::admin::{ensure as ensure_admin_token, served_at, serves};
 pub(crate) use self::logins::{Kept, forget, keep};
 
 /// The variable that wins over everything that is kept.

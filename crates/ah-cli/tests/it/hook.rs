@@ -242,6 +242,18 @@ fn sixteen_at_once_are_all_there_with_a_server() {
 }
 
 #[test]
+fn a_server_brings_in_what_waits_without_another_call() {
+    let up = Up::start();
+    keep(&up.home, 1, &pre_tool("s1", "t1"));
+    let end = Instant::now() + PATIENCE;
+    while !waiting(&up.home).is_empty() {
+        assert!(Instant::now() < end, "nobody brought it in");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(calls_of(&events(&up.home, "s1")), ["t1"]);
+}
+
+#[test]
 fn a_call_is_handed_to_the_server_and_written_nowhere_else_once_it_is_taken() {
     let home = Home::new();
     let run = home.state().join("run");

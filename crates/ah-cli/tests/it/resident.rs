@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until there is something.
 #[track_caller]
-fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let until = Instant::now() + PATIENCE;
     loop {
         if let Some(found) = look() {

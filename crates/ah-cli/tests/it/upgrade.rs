@@ -65,7 +65,7 @@ fn old_of_version_three(home: &Home) {
 }
 
 /// The steps from version 2 on.
-const STEPS: [&str; 9] = [
+const STEPS: [&str; 11] = [
     "3__logs_and_lineage",
     "4__agents",
     "5__leases_and_tokens",
@@ -75,6 +75,8 @@ const STEPS: [&str; 9] = [
     "9__fleets",
     "10__search",
     "11__spendings",
+    "12__known_blocks",
+    "13__repo_fingerprints",
 ];
 
 fn backups(home: &Home) -> Vec<PathBuf> {

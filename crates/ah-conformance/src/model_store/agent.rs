@@ -15,6 +15,7 @@ use super::{Door, ModelStore, Rows, after_number, after_text, overfull};
 impl Agents for ModelStore {
     async fn create_agent(&self, agent: NewAgent) -> Result<Agent, StoreError> {
         agent.check()?;
+        let agent = self.clean(agent);
         self.write_once(|rows, door| rows.create_agent(agent, door))
     }
 
@@ -55,6 +56,7 @@ impl Agents for ModelStore {
     }
 
     async fn update_agent(&self, id: AgentId, update: AgentUpdate) -> Result<Agent, StoreError> {
+        let update = self.clean(update);
         self.write(|rows, door| {
             let agent = rows.agent_mut(&id)?;
             update.check(&agent.agent_type)?;
@@ -86,6 +88,7 @@ impl Agents for ModelStore {
 
     async fn renew_agent(&self, id: AgentId, renewal: Renewal) -> Result<Session, StoreError> {
         renewal.check()?;
+        let renewal = self.clean(renewal);
         self.write_once(|rows, door| rows.renew_agent(&id, renewal, door))
     }
 
@@ -96,7 +99,11 @@ impl Agents for ModelStore {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
-        self.write_once(|rows, door| rows.append_to_agent(&id, expected.as_ref(), events, door))
+        let (events, redacted) = self.clean_counted(events);
+        self.write_once(|rows, door| {
+            let done = rows.append_to_agent(&id, expected.as_ref(), events, door)?;
+            Ok(Appended { redacted, ..done })
+        })
     }
 
     async fn agent_sessions(
@@ -127,6 +134,7 @@ impl Agents for ModelStore {
 
     async fn import_agent(&self, import: AgentImport) -> Result<AgentImported, StoreError> {
         import.check()?;
+        let import = self.clean(import);
         self.write(|rows, door| rows.import_agent(import, door))
     }
 }

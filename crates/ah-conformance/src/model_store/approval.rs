@@ -14,6 +14,7 @@ use super::{Door, ModelStore, Rows, newest_page, with_prefix};
 impl Approvals for ModelStore {
     async fn request_approval(&self, approval: NewApproval) -> Result<Approval, StoreError> {
         approval.check()?;
+        let approval = self.clean(approval);
         self.write_once(|rows, door| rows.request_approval(approval, door))
     }
 
@@ -45,6 +46,7 @@ impl Approvals for ModelStore {
         decision: Decision,
     ) -> Result<Approval, StoreError> {
         decision.check()?;
+        let decision = self.clean(decision);
         self.write(|rows, door| rows.decide_approval(&id, decision, door))
     }
 
@@ -54,6 +56,7 @@ impl Approvals for ModelStore {
         problem: Option<String>,
     ) -> Result<Approval, StoreError> {
         Approval::check_problem(problem.as_deref())?;
+        let problem = self.clean(problem);
         self.write(|rows, door| {
             let approval = rows.approval_mut(&id)?;
             let noted = approval.carried_out(problem, door.now());

@@ -14,6 +14,7 @@ impl Drafts for ModelStore {
         fields: DraftFields,
     ) -> Result<Draft, StoreError> {
         fields.check()?;
+        let fields = self.clean(fields);
         self.write_once(|rows, door| rows.save_draft(id, fields, door))
     }
 
@@ -39,6 +40,7 @@ impl Drafts for ModelStore {
 
     async fn launch_draft(&self, id: DraftId, task: NewTask) -> Result<TaskBatch, StoreError> {
         task.check()?;
+        let task = self.clean(task);
         self.write_once(|rows, door| {
             rows.delete_draft(&id)?;
             rows.create_task(task, door)

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use ah_model::{
-    Appended, Event, EventQuery, NewEvent, Order, PageLimit, SessionId, Timestamp, Usage, limits,
+    Appended, Event, EventQuery, NewEvent, Order, PageLimit, Redactions, SessionId, Timestamp,
+    Usage, limits,
 };
 use ah_store::{EventWatch, Events, Kind, StoreError};
 use async_trait::async_trait;
@@ -19,7 +20,11 @@ impl Events for ModelStore {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
-        self.write_once(|rows, door| rows.append_events(&session, events, door.now()))
+        let (events, redacted) = self.clean_counted(events);
+        self.write_once(|rows, door| {
+            let done = rows.append_events(&session, events, door.now())?;
+            Ok(Appended { redacted, ..done })
+        })
     }
 
     async fn append_events_after(
@@ -29,13 +34,15 @@ impl Events for ModelStore {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
+        let (events, redacted) = self.clean_counted(events);
         self.write_once(|rows, door| {
             let end = rows.row(&session)?.last_seq;
             if end != after {
                 let reason = format!("has {end} events, {after} were expected");
                 return Err(StoreError::conflict(Kind::Session, &session, reason));
             }
-            rows.append_events(&session, events, door.now())
+            let done = rows.append_events(&session, events, door.now())?;
+            Ok(Appended { redacted, ..done })
         })
     }
 
@@ -87,6 +94,7 @@ impl Rows {
             last_seq: *seqs.iter().max().unwrap(),
             appended,
             duplicates: seqs.len() as u64 - appended,
+            redacted: Redactions::default(),
         })
     }
 

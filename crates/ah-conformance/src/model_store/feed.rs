@@ -34,6 +34,17 @@ impl Happenings {
         self.entries.push(Entry::Event(self.end.event, event));
     }
 
+    /// Puts a changed event in the place of the one with its seq.
+    pub(super) fn replace_event(&mut self, changed: &Arc<Event>) {
+        for entry in &mut self.entries {
+            if let Entry::Event(_, event) = entry
+                && (&event.session_id, event.seq) == (&changed.session_id, changed.seq)
+            {
+                *event = changed.clone();
+            }
+        }
+    }
+
     fn change(&mut self, change: Change) {
         self.end.change += 1;
         self.entries.push(Entry::Change(self.end.change, change));
@@ -171,6 +182,7 @@ impl Rows {
         self.changed_approvals(before, &mut changes);
         self.changed_questions(before, &mut changes);
         self.changed_messages(before, &mut changes);
+        self.changed_repos(before, &mut changes);
         for change in changes {
             self.happenings.change(Change { at: now, ..change });
         }
@@ -232,6 +244,19 @@ impl Rows {
             if known != self.executors.get(id).map(said) {
                 let executor_id = Some(id.clone());
                 changes.push(Change { executor_id, ..change(ChangeKind::ExecutorUpdated) });
+            }
+        }
+    }
+}
+
+impl Rows {
+    /// Only where a repository is: what it says of itself is told by nobody.
+    fn changed_repos(&self, before: &Self, changes: &mut Vec<Change>) {
+        for (id, repo) in &self.repos {
+            let known = before.repos.get(id);
+            if known.is_some_and(|known| known.found.root_path != repo.found.root_path) {
+                let subject = Some(id.to_string());
+                changes.push(Change { subject, ..change(ChangeKind::RepoMoved) });
             }
         }
     }

@@ -34,6 +34,7 @@ impl Hive for ModelStore {
 
     async fn import_hive(&self, import: HiveImport) -> Result<HiveImported, StoreError> {
         import.check()?;
+        let import = self.clean(import);
         self.settle()?;
         self.write_once(|rows, _| rows.import_hive(import))
     }

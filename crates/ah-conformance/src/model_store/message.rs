@@ -16,6 +16,7 @@ use super::{Door, ModelStore, Rows, newest_page, with_prefix};
 impl Messages for ModelStore {
     async fn send_message(&self, message: NewMessage) -> Result<Vec<Message>, StoreError> {
         message.check()?;
+        let message = self.clean(message);
         self.settle()?;
         self.write_once(|rows, door| {
             rows.send_messages(&message.from, slice::from_ref(&message), door)
@@ -45,6 +46,7 @@ impl Messages for ModelStore {
 
     async fn receive_messages(&self, receive: Receive) -> Result<Received, StoreError> {
         check_receive(&receive)?;
+        let receive = self.clean(receive);
         self.settle()?;
         let got_some = |received: &Received| !received.is_empty();
         self.write_once_if(got_some, |rows, door| rows.receive_messages(&receive, door))
@@ -69,6 +71,7 @@ impl Messages for ModelStore {
 
     async fn release_message(&self, release: Release) -> Result<Message, StoreError> {
         release.check()?;
+        let release = self.clean(release);
         self.settle()?;
         self.write(|rows, door| {
             let message = rows.message_mut(&release.hold.id)?;

@@ -20,6 +20,7 @@ mod kv;
 mod message;
 mod outbox;
 mod question;
+mod relocation;
 mod repo;
 mod request_key;
 mod retention;
@@ -27,6 +28,7 @@ mod run;
 mod run_report;
 mod run_sweep;
 mod runtime;
+mod scrub;
 mod search;
 mod session;
 mod spending;
@@ -40,8 +42,8 @@ use std::sync::{Arc, Mutex};
 use ah_model::{
     Agent, AgentId, AgentKind, Approval, Callback, Credentials, Cursor, Draft, DraftId, Event,
     Executor, ExecutorEvent, ExecutorId, Fence, FenceId, Fleet, Invalid, Message, OutboxId, Page,
-    PageRequest, Question, Receipt, Repo, RequestKey, Runtime, Session, SessionId, SpendingSums,
-    Task, Timestamp, TokenId, Workspace,
+    PageRequest, Question, Receipt, Redact, Redaction, Redactions, Redactor, Repo, RepoPath,
+    RequestKey, Runtime, Session, SessionId, SpendingSums, Task, Timestamp, TokenId, Workspace,
 };
 use ah_store::{Capabilities, Clock, Ids, Store, StoreError};
 use tokio::sync::watch;
@@ -58,6 +60,7 @@ pub struct ModelStore {
     writes: watch::Sender<u64>,
     /// The request that this view of the store is for.
     key: Option<RequestKey>,
+    redaction: Redaction,
 }
 
 /// Where time, randomness and the declared differences come from.
@@ -78,6 +81,8 @@ impl Door {
 #[derive(Clone, Default)]
 struct Rows {
     repos: BTreeMap<i64, Repo>,
+    /// Where each was before, oldest first.
+    repo_paths: Vec<(i64, RepoPath)>,
     agents: BTreeMap<AgentId, Agent>,
     agent_kinds: BTreeMap<i64, AgentKind>,
     runtimes: BTreeMap<i64, Runtime>,
@@ -122,7 +127,28 @@ impl ModelStore {
             rows: Arc::default(),
             writes: watch::Sender::new(0),
             key: None,
+            redaction: Redaction::On,
         }
+    }
+
+    /// The same store, as one that keeps secrets would see it.
+    pub fn careless(&self) -> Self {
+        Self {
+            door: self.door.clone(),
+            rows: self.rows.clone(),
+            writes: self.writes.clone(),
+            key: None,
+            redaction: Redaction::Off,
+        }
+    }
+
+    /// `value` as it is kept.
+    fn clean<T: Redact>(&self, value: T) -> T {
+        self.clean_counted(value).0
+    }
+
+    fn clean_counted<T: Redact>(&self, value: T) -> (T, Redactions) {
+        Redactor::clean(self.redaction, value)
     }
 
     fn read<T>(&self, work: impl FnOnce(&Rows) -> T) -> T {
@@ -134,10 +160,22 @@ impl ModelStore {
         &self,
         work: impl FnOnce(&mut Rows, &Door) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        self.write_unnoted(|rows, door| {
+            let before = rows.clone();
+            let done = work(rows, door)?;
+            rows.note_changes(&before, door.now());
+            Ok(done)
+        })
+    }
+
+    /// [`Self::write`] of what nobody is told of.
+    fn write_unnoted<T>(
+        &self,
+        work: impl FnOnce(&mut Rows, &Door) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let mut rows = self.rows.lock().unwrap();
         let mut copy = rows.clone();
         let done = work(&mut copy, &self.door)?;
-        copy.note_changes(&rows, self.door.now());
         *rows = copy;
         drop(rows);
         self.writes.send_modify(|writes| *writes += 1);
@@ -169,6 +207,7 @@ impl Store for ModelStore {
             rows: self.rows.clone(),
             writes: self.writes.clone(),
             key: Some(key),
+            redaction: self.redaction,
         })
     }
 }

@@ -12,6 +12,7 @@ use super::{Door, ModelStore, Rows, newest_page, with_prefix};
 impl Questions for ModelStore {
     async fn ask_question(&self, question: NewQuestion) -> Result<Question, StoreError> {
         question.check()?;
+        let question = self.clean(question);
         self.settle()?;
         self.write_once(|rows, door| rows.ask_question(question, door))
     }
@@ -46,6 +47,7 @@ impl Questions for ModelStore {
         answer: Answer,
     ) -> Result<Question, StoreError> {
         answer.check()?;
+        let answer = self.clean(answer);
         self.settle()?;
         self.write(|rows, door| {
             let answer = Answer { by: rows.known(&answer.by)?, ..answer };

@@ -1,6 +1,9 @@
 //! Repositories in the oracle.
 
-use ah_model::{NewRepo, Page, PageRequest, Repo, Timestamp};
+use ah_model::{
+    NewRepo, Page, PageRequest, Relocated, Relocation, Repo, RepoMarks, RepoPath, RepoSighting,
+    Sighted, Timestamp,
+};
 use ah_store::{Kind, Repos, StoreError};
 use async_trait::async_trait;
 
@@ -27,12 +30,38 @@ impl Repos for ModelStore {
             if rows.repos.remove(&id).is_none() {
                 return Err(StoreError::not_found(Kind::Repo, id));
             }
+            rows.repo_paths.retain(|(of, _)| *of != id);
             let user = rows.sessions.values().find(|s| s.repo_id == Some(id));
             user.map_or(Ok(()), |session| {
                 let reason = format!("session {} works in it", session.id);
                 Err(StoreError::conflict(Kind::Repo, id, reason))
             })
         })
+    }
+
+    async fn see_repo(&self, sighting: RepoSighting) -> Result<Sighted, StoreError> {
+        sighting.check()?;
+        self.write(|rows, door| Ok(rows.see_repo(sighting, door.now())))
+    }
+
+    async fn repos_like(&self, fingerprint: String) -> Result<Vec<Repo>, StoreError> {
+        let is_it = |repo: &&Repo| repo.marks.fingerprint.as_deref() == Some(&fingerprint);
+        Ok(self.read(|rows| rows.repos.values().filter(is_it).cloned().collect()))
+    }
+
+    async fn repo_at(&self, path: String) -> Result<Option<Repo>, StoreError> {
+        Ok(self.read(|rows| rows.repo_at(&path)))
+    }
+
+    async fn repo_paths(&self, id: i64) -> Result<Vec<RepoPath>, StoreError> {
+        self.repo(id).await?;
+        let was = |rows: &Rows| rows.former_paths(id);
+        Ok(self.read(was))
+    }
+
+    async fn relocate(&self, relocation: Relocation) -> Result<Relocated, StoreError> {
+        relocation.check()?;
+        self.write(|rows, door| rows.relocate(&relocation, door.now()))
     }
 }
 
@@ -47,7 +76,8 @@ impl Rows {
             return known.clone();
         }
         let id = self.next_number();
-        let row = Repo { id, found: new, created_at: now };
+        let marks = RepoMarks::default();
+        let row = Repo { id, found: new, marks, created_at: now, moved_at: None };
         self.repos.insert(id, row.clone());
         row
     }

@@ -1,6 +1,6 @@
 //! Answers of keyed requests in the oracle.
 
-use ah_model::{RequestKey, Timestamp, limits};
+use ah_model::{RawJson, Redact, Redactor, RequestKey, Timestamp, limits};
 use ah_store::StoreError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,6 +13,20 @@ pub(super) struct Answer {
     fingerprint: String,
     text: String,
     at: Timestamp,
+}
+
+impl Answer {
+    pub(super) fn kept_at(&self) -> Timestamp {
+        self.at
+    }
+}
+
+impl Redact for Answer {
+    fn redact(&mut self, redactor: &mut Redactor) {
+        let mut json = RawJson::parse("answer", &self.text, usize::MAX).unwrap();
+        redactor.json("answer", &mut json);
+        self.text = json.as_str().to_owned();
+    }
 }
 
 impl ModelStore {

@@ -204,7 +204,7 @@ impl Rows {
     }
 
     /// The receipt that is under way, or a new one, by its number.
-    fn open_receipt(
+    pub(super) fn open_receipt(
         &mut self,
         kind: ReceiptKind,
         subject: Option<String>,
@@ -225,7 +225,7 @@ impl Rows {
         Ok(number)
     }
 
-    fn add_step(
+    pub(super) fn add_step(
         &mut self,
         receipt: i64,
         removed: &Tally,

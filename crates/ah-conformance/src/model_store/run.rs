@@ -21,6 +21,7 @@ pub(super) struct RunRow {
 impl Runs for ModelStore {
     async fn create_run(&self, run: NewRun) -> Result<Run, StoreError> {
         run.check()?;
+        let run = self.clean(run);
         self.write_once(|rows, door| rows.create_run(run, door))
     }
 
@@ -74,6 +75,7 @@ impl Runs for ModelStore {
 
     async fn take_reports(&self, reports: Reports) -> Result<ReportsTaken, StoreError> {
         reports.check()?;
+        let reports = self.clean(reports);
         self.write_once(|rows, door| rows.take_reports(&reports, door))
     }
 
@@ -110,15 +112,18 @@ impl Runs for ModelStore {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
+        let (events, redacted) = self.clean_counted(events);
         self.write_once(|rows, door| {
             let run = rows.run_mut(&lease.run_id)?.clone();
             run.check_held(&lease).map_err(|reason| refused(&run, reason))?;
-            rows.append_events(&run.session_id, events, door.now())
+            let done = rows.append_events(&run.session_id, events, door.now())?;
+            Ok(Appended { redacted, ..done })
         })
     }
 
     async fn finish_run(&self, lease: Lease, end: RunEnd) -> Result<Run, StoreError> {
         end.check()?;
+        let end = self.clean(end);
         self.write_once(|rows, door| rows.finish_run(&lease, &end, door))
     }
 
@@ -164,6 +169,7 @@ impl Runs for ModelStore {
             let reason = format!("{}, only a run that has ended is restored", run.status);
             return Err(Invalid::new("status", reason).into());
         }
+        let run = self.clean(run);
         self.write(|rows, _| rows.restore_run(run))
     }
 }

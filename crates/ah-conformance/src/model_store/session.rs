@@ -15,6 +15,7 @@ use super::{Door, ModelStore, Rows, foreign, overfull};
 impl Sessions for ModelStore {
     async fn create_session(&self, session: NewSession) -> Result<Session, StoreError> {
         session.check()?;
+        let session = self.clean(session);
         self.write_once(|rows, door| rows.create_session(session, door))
     }
 
@@ -60,6 +61,7 @@ impl Sessions for ModelStore {
         change: StatusChange,
     ) -> Result<Session, StoreError> {
         change.check()?;
+        let change = self.clean(change);
         self.write(|rows, door| {
             let ended = change.to.is_finished();
             let moved = rows.row_mut(&id)?.transition(change, door.now());
@@ -82,6 +84,7 @@ impl Sessions for ModelStore {
 
     async fn rename_session(&self, id: SessionId, title: String) -> Result<Session, StoreError> {
         Session::check_title(&title)?;
+        let title = self.clean(title);
         self.write(|rows, _| {
             rows.row_mut(&id)?.title = Some(title).filter(|title| !title.is_empty());
             rows.shown(&id)
@@ -99,6 +102,7 @@ impl Sessions for ModelStore {
         if let Some(title) = &fork.title {
             Session::check_title(title)?;
         }
+        let fork = SessionFork { title: self.clean(fork.title), ..fork };
         self.write_once(|rows, door| rows.fork_session(&id, fork, door))
     }
 
@@ -108,6 +112,7 @@ impl Sessions for ModelStore {
 
     async fn restore_session(&self, header: ExportHeader) -> Result<Session, StoreError> {
         header.check()?;
+        let header = self.clean(header);
         self.write(|rows, door| {
             let id = header.session.id.clone();
             match rows.sessions.get(&id) {
@@ -171,6 +176,11 @@ impl Rows {
         update: &SessionUpdate,
         now: Timestamp,
     ) -> Result<Session, StoreError> {
+        let row = self.row_mut(id)?;
+        let refused = |reason| StoreError::conflict(Kind::Session, id, reason);
+        if let Some(origin) = row.new_origin(update).map_err(refused)?.cloned() {
+            self.check_origin(Some(&origin))?;
+        }
         self.row_mut(id)?.update(update, now);
         if let Some(agent) = &update.agent {
             self.put_agent_kind(agent.clone(), None);

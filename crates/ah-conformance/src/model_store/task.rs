@@ -1,8 +1,7 @@
 //! Tasks in the oracle.
 
 use ah_model::{
-    Cursor, NewRun, NewSession, NewTask, Page, PageRequest, RunKind, Session, Task, TaskBatch,
-    TaskFilter,
+    Cursor, NewSession, NewTask, Page, PageRequest, Session, Task, TaskBatch, TaskFilter,
 };
 use ah_store::{Kind, StoreError, Tasks};
 use async_trait::async_trait;
@@ -13,6 +12,7 @@ use super::{Door, ModelStore, Rows, after_number, overfull};
 impl Tasks for ModelStore {
     async fn create_task(&self, task: NewTask) -> Result<TaskBatch, StoreError> {
         task.check()?;
+        let task = self.clean(task);
         self.write_once(|rows, door| rows.create_task(task, door))
     }
 
@@ -69,9 +69,7 @@ impl Rows {
         door: &Door,
     ) -> Result<(), StoreError> {
         let session = self.create_session(session, door)?;
-        let parameters = new.run_parameters()?;
-        let run =
-            self.create_run(NewRun::new(session.id.clone(), RunKind::Start, parameters), door)?;
+        let run = self.create_run(new.start(session.id.clone(), &session.agent)?, door)?;
         let task = Task {
             id: None,
             session_id: session.id.clone(),

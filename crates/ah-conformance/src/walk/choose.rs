@@ -446,6 +446,7 @@ impl<'a> Chooser<'a> {
             delivery: self.random.pick(&[None, Some(Delivery::Pr), Some(Delivery::Patch)]),
             labels: self.labels(),
             project_dir: self.maybe_text(),
+            execution: None,
         }
     }
 

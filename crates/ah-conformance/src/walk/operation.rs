@@ -134,7 +134,7 @@ pub(super) enum RunOperation {
     Renew(Lease, u64),
     Lose(Lease),
     Start(Lease),
-    Bind(Lease, SessionUpdate),
+    Bind(Lease, Box<SessionUpdate>),
     Append(Lease, Vec<NewEvent>),
     Finish(Lease, RunEnd),
     StopSession(SessionId),

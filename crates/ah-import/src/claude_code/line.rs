@@ -45,7 +45,7 @@ pub(super) enum What<'a> {
 }
 
 /// What was said.
-pub(super) struct Message<'a> {
+pub(crate) struct Message<'a> {
     json: View<'a>,
     /// The types of its blocks; none when it is a plain text.
     blocks: Vec<&'a str>,
@@ -88,17 +88,21 @@ impl<'a> Message<'a> {
     pub(super) fn spent(&self) -> Option<Spent> {
         let (answer, model) = (self.json.text("id")?, self.model());
         model.as_ref()?;
-        let usage = self.json.object("usage");
+        let usage = Self::usage(&self.json.object("usage"));
+        Some(Spent { answer, usage, model, cost_usd: None })
+    }
+
+    /// Tokens as Claude Code counts them: its output has what was thought.
+    pub(crate) fn usage(usage: &View<'_>) -> Usage {
         let thought = usage.object("output_tokens_details").number("thinking_tokens");
         let output = usage.number("output_tokens");
-        let usage = Usage {
+        Usage {
             input_tokens: usage.number("input_tokens"),
             output_tokens: output.saturating_sub(thought),
             cache_read_tokens: usage.number("cache_read_input_tokens"),
             cache_write_tokens: usage.number("cache_creation_input_tokens"),
             reasoning_tokens: thought.min(output),
-        };
-        Some(Spent { answer, usage, model, cost_usd: None })
+        }
     }
 
     /// Whether a user's line begins a turn.

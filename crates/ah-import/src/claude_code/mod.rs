@@ -17,13 +17,16 @@ use ah_store::{Store, StoreError};
 
 use self::family::{Family, Head, Member, Meta, families};
 use self::fork::{Beginning, Stem};
-use self::reader::{ClaudeReader, State};
+use self::reader::State;
 use crate::transcript::{
     Facts, Import, Lineage, Reading, SessionLog, Title, TitleRank, TranscriptOptions,
     TranscriptReport, Wanted, find, kind, project_dir,
 };
 use crate::writer::Stop;
 use crate::{ImportError, Progress};
+
+pub(crate) use self::line::Message;
+pub(crate) use self::reader::{ClaudeReader, line_key};
 
 /// What the sessions say they came from.
 pub(crate) const SOURCE: &str = "claude-code";

@@ -36,7 +36,7 @@ pub(super) struct State {
 }
 
 /// A reader of one file.
-pub(super) struct ClaudeReader {
+pub(crate) struct ClaudeReader {
     /// The session of the file.
     session: String,
     /// Whether the file is that of a child: all of its lines are.
@@ -56,6 +56,11 @@ pub(super) struct ClaudeReader {
 const ROOTS_MAX: usize = 64;
 
 impl ClaudeReader {
+    /// A reader of lines that stand by themselves.
+    pub(crate) fn fresh(session: &str, at: Timestamp) -> Self {
+        Self::new(session, false, at, Lineage::default(), State::default())
+    }
+
     pub(super) fn new(
         session: &str,
         is_child: bool,
@@ -208,7 +213,7 @@ impl Reader for ClaudeReader {
 }
 
 /// The key of the line of that id.
-pub(super) fn line_key(uuid: &str) -> String {
+pub(crate) fn line_key(uuid: &str) -> String {
     format!("line/{uuid}")
 }
 

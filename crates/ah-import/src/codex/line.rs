@@ -109,7 +109,7 @@ pub(super) fn theirs(line: &View<'_>, payload: &View<'_>) -> String {
 }
 
 /// Tokens as Codex counts them: its input has what a cache held, its output what was thought.
-pub(super) fn usage(json: &View<'_>) -> Usage {
+pub(crate) fn usage(json: &View<'_>) -> Usage {
     let (input, output) = (json.number("input_tokens"), json.number("output_tokens"));
     let cached = json.number("cached_input_tokens").min(input);
     let written = json.number("cache_write_input_tokens").min(input - cached);

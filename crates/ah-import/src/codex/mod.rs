@@ -20,6 +20,8 @@ use crate::transcript::{
 use crate::writer::Stop;
 use crate::{ImportError, Progress};
 
+pub(crate) use self::line::usage;
+
 /// What the sessions say they came from.
 pub(crate) const SOURCE: &str = "codex";
 

@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use ah_model::{Invalid, NewRepo, RawJson, Timestamp};
+use ah_model::{Invalid, NewRepo, RawJson, SessionId, Timestamp};
 use ah_store::Store;
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +80,10 @@ pub struct HookCall {
     /// The directory of the call, for payloads that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dir: Option<String>,
+    /// The session that the agent was started for, if we started it: one that came from nowhere yet
+    /// is taken for the agent's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
     /// What was said.
     pub payload: RawJson,
 }

@@ -1,10 +1,10 @@
 //! What the payload of a hook says.
 
-use ah_model::{Invalid, NewEvent, Origin, RawJson, SessionStatus, Timestamp};
+use ah_model::{Invalid, NewEvent, Origin, SessionId, SessionStatus, Timestamp};
 
 use super::{HookCall, HookTool};
 use crate::transcript::{Title, TitleRank, View, foreign, project_dir};
-use crate::unreadable::{Parts, Place, UNREADABLE, fingerprint};
+use crate::unreadable::{self, fingerprint};
 
 /// What the keys of events begin with that hooks tell of.
 const KEY: &str = "hook/";
@@ -32,6 +32,8 @@ pub struct HookEvent {
     pub title: Option<String>,
     /// Where the session stands after it.
     pub status: Option<SessionStatus>,
+    /// The session that the agent was started for, if we started it.
+    pub session: Option<SessionId>,
     /// The sub-agent that has come to its end, by the id of its session there.
     pub ended: Option<String>,
 }
@@ -64,13 +66,14 @@ impl HookEvent {
         let is_child = parent.is_some();
         Ok(Self {
             origin: Origin { source: call.tool.as_str().to_owned(), external_id: session },
-            events: events(&call.payload, kind, key, time),
+            events: unreadable::events("hook", &call.payload, kind, key, time),
             project_dir: dir.and_then(|dir| project_dir(&dir)),
             model: said.text("model").filter(|model| !model.is_empty()),
             agent_type: said.text("agent_type").filter(|kind| is_child && !kind.is_empty()),
             title: title.and_then(|text| Title::of(TitleRank::Prompt, &text)).map(|t| t.text),
             status: word.and_then(Word::status).or(is_child.then_some(SessionStatus::Running)),
             at: time,
+            session: call.session.clone().filter(|_| !is_child),
             name,
             parent,
             ended,
@@ -96,24 +99,6 @@ fn key(said: &View<'_>, name: &str, call: &HookCall) -> String {
         }
         None => format!("{KEY}{}", call.id),
     }
-}
-
-/// The payload as one event, or in parts where it is more than one may hold.
-fn events(payload: &RawJson, kind: String, key: String, time: Timestamp) -> Vec<NewEvent> {
-    let whole =
-        NewEvent { kind, data: payload.clone(), dedup_key: Some(key.clone()), ts: Some(time) };
-    let Err(refused) = whole.check() else { return vec![whole] };
-    let reason = refused.to_string();
-    let place = Place { kind: Some(&whole.kind), ..Place::new("hook", None, &reason) };
-    let bytes = payload.as_str().as_bytes();
-    let mut parts = Parts::new(bytes, bytes.len() as u64);
-    let mut events = Vec::new();
-    // Bytes in memory are always read.
-    while let Ok(Some(data)) = parts.next(&place) {
-        let dedup_key = Some(format!("{key}/{}", events.len() + 1));
-        events.push(NewEvent { kind: UNREADABLE.to_owned(), data, dedup_key, ts: Some(time) });
-    }
-    events
 }
 
 /// What we have a word for.

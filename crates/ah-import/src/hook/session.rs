@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use ah_model::{
-    Exit, NewEvent, NewRepo, NewSession, Origin, Session, SessionStatus, StatusChange, Timestamp,
+    Exit, NewEvent, NewRepo, NewSession, Origin, Session, SessionStatus, SessionUpdate,
+    StatusChange, Timestamp,
 };
 use ah_store::{Store, StoreError};
 
@@ -104,12 +105,36 @@ impl Group {
     async fn write(&mut self, store: &dyn Store, repo_of: RepoOf<'_>) -> Result<(), StoreError> {
         let row = match store.session_of_origin(self.first.origin.clone()).await? {
             Some(row) => row,
-            None => self.create(store, repo_of).await?,
+            None => match self.adopt(store).await? {
+                Some(row) => row,
+                None => self.create(store, repo_of).await?,
+            },
         };
         for batch in batches(std::mem::take(&mut self.events)) {
             store.append_events(row.id.clone(), batch).await?;
         }
         self.settle(store, row).await
+    }
+
+    /// The session that the agent was started for, if it is of this program and came from nowhere yet.
+    async fn adopt(&self, store: &dyn Store) -> Result<Option<Session>, StoreError> {
+        let Some(id) = self.first.session.clone() else { return Ok(None) };
+        let row = match store.session(id.clone()).await {
+            Ok(row) => row,
+            Err(StoreError::NotFound { .. }) => return Ok(None),
+            Err(other) => return Err(other),
+        };
+        let origin = &self.first.origin;
+        if row.origin.is_some() || row.agent.name != origin.source {
+            return Ok(None);
+        }
+        let update = SessionUpdate { origin: Some(origin.clone()), ..SessionUpdate::default() };
+        match store.update_session(id, update).await {
+            Ok(row) => Ok(Some(row)),
+            // Another hook of the agent was first.
+            Err(StoreError::Conflict { .. }) => store.session_of_origin(origin.clone()).await,
+            Err(other) => Err(other),
+        }
     }
 
     /// Makes the session, below its parent, which may not be there either.

@@ -16,6 +16,8 @@ const DEPTH_MAX: usize = 16;
 /// The end of the name of a transcript, and of one that was packed.
 const TRANSCRIPT: &str = ".jsonl";
 const PACKED: &str = ".jsonl.zst";
+/// How the sessions of old versions of Gemini CLI are called, which are one document each.
+const OLD: (&str, &str) = ("session-", ".json");
 /// The ends of the names of databases and of what is beside them.
 const LOG: &str = "-wal";
 const WATCHED: [&str; 3] = [TRANSCRIPT, ".db", ".db-wal"];
@@ -94,6 +96,11 @@ pub(crate) fn find(root: &Path, tally: &mut Tally) -> Result<Vec<SourceFile>, Im
             tally.remark(&name, None, "is packed and left out: unpack it with `zstd -d` first");
             continue;
         }
+        if !name.ends_with(TRANSCRIPT) {
+            let reason = "is of an old Gemini CLI and left out: resume it there, which makes JSON lines of it";
+            tally.remark(&name, None, reason);
+            continue;
+        }
         match SourceFile::of(path, &root) {
             Ok(file) => found.push(file),
             Err(error) => tally.remark(&name, None, format!("cannot read it: {error}")),
@@ -147,7 +154,10 @@ pub(crate) fn with_log(database: &Path) -> PathBuf {
 
 /// The directories in a directory, and its transcripts.
 fn entries(directory: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
-    entries_of(directory, |name| name.ends_with(TRANSCRIPT) || name.ends_with(PACKED))
+    let is_old = |name: &str| name.starts_with(OLD.0) && name.ends_with(OLD.1);
+    entries_of(directory, |name| {
+        name.ends_with(TRANSCRIPT) || name.ends_with(PACKED) || is_old(name)
+    })
 }
 
 /// The directories in a directory, and its files whose names are `wanted`.

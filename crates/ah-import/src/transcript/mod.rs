@@ -26,7 +26,7 @@ use ah_model::{NewRepo, Origin, RawJson, Session, Timestamp, Usage};
 use ah_store::{Store, StoreError};
 use serde_json::Value;
 
-use self::ahead::{Ahead, Content, ReadLine};
+use self::ahead::{Ahead, ReadLine};
 use self::position::{Position, Positions};
 use self::session::Item;
 use crate::agent::json;
@@ -36,6 +36,7 @@ use crate::unreadable::{Place, fingerprint, fingerprint_of};
 use crate::writer::{Raw, Stop};
 use crate::{ImportError, Progress};
 
+pub(crate) use ahead::{Content, content};
 pub(crate) use files::{SourceFile, find, with_log};
 pub use files::{Stamp, transcript_files};
 pub(crate) use lineage::Lineage;
@@ -45,7 +46,7 @@ pub(crate) use session::{
     BATCH_BYTES, BATCH_EVENTS, Facts, SessionLog, Title, TitleRank, Turn, Wanted, is_label, kind,
     project_dir, rewrite,
 };
-pub(crate) use spent::{Spent, over};
+pub(crate) use spent::{Answers, Spent, Totals, USAGE, over};
 pub(crate) use view::{View, foreign};
 
 /// How to import transcripts.

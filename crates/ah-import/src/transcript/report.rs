@@ -1,6 +1,6 @@
 //! What an import of transcripts did.
 
-use ah_model::{SessionId, Usage};
+use ah_model::{Redactions, SessionId, Usage};
 use serde::Serialize;
 
 use crate::report::{Counts, Outcome, RecordCounts, Remark, Tally};
@@ -21,6 +21,9 @@ pub struct TranscriptReport {
     pub records: RecordCounts,
     /// Tokens that are new.
     pub usage: Usage,
+    /// Secrets that were taken out, by rule.
+    #[serde(skip_serializing_if = "Redactions::is_empty")]
+    pub redacted: Redactions,
     /// What belongs to no session; the first 100.
     pub remarks: Vec<Remark>,
     /// How many remarks were left out.
@@ -82,6 +85,7 @@ impl TranscriptReport {
             sessions: Counts::default(),
             records: RecordCounts::default(),
             usage: Usage::default(),
+            redacted: Redactions::default(),
             remarks: Vec::new(),
             more_remarks: 0,
             details: Vec::new(),
@@ -106,6 +110,7 @@ impl TranscriptReport {
         self.sessions.add(outcome);
         self.records.add(&records);
         self.usage = self.usage.plus(usage);
+        self.redacted.add_all(&given.redacted);
         self.details.push(TranscriptSession {
             id,
             session_id,

@@ -329,6 +329,7 @@ impl<'a> SessionLog<'a> {
         let done = self.store.append_events(id, events).await?;
         self.tally.given.events += done.appended;
         self.tally.given.present += done.duplicates;
+        self.tally.given.redacted.add_all(&done.redacted);
         Ok(())
     }
 

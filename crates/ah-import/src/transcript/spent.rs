@@ -36,6 +36,47 @@ struct Counted {
     answer_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cost_usd: Option<RawJson>,
+    /// Whether it is what a stream says of answers that it did not tell one by one.
+    #[serde(default, skip_serializing_if = "is_false")]
+    total: bool,
+    /// The tokens of the answer that such totals have already.
+    #[serde(default, skip_serializing_if = "is_none")]
+    covered: Usage,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+fn is_none(usage: &Usage) -> bool {
+    *usage == Usage::default()
+}
+
+/// What a stream says of all its answers, as an event of its session.
+pub(crate) struct Totals;
+
+impl Totals {
+    /// The payload of such an event; nothing when there is nothing to say.
+    pub(crate) fn of(spent: Spent) -> Option<RawJson> {
+        let Spent { answer, usage, model, cost_usd } = spent;
+        if usage == Usage::default() {
+            return None;
+        }
+        let covered = Usage::default();
+        let counted = Counted { usage, model, answer_id: answer, cost_usd, total: true, covered };
+        RawJson::of(&counted).ok()
+    }
+}
+
+fn key(answer: &str, number: u32) -> String {
+    let id = match answer.len() > ID_BYTES_MAX {
+        true => to_hex(&Sha256::digest(answer)),
+        false => answer.to_owned(),
+    };
+    match number {
+        1 => format!("{USAGE}/{id}"),
+        number => format!("{USAGE}/{id}/{number}"),
+    }
 }
 
 /// What was counted of a session.
@@ -44,6 +85,8 @@ pub(crate) struct Answers {
     /// The tokens of an answer, and the number of events that hold them.
     counted: HashMap<String, (Usage, u32)>,
     pub(crate) total: Usage,
+    /// What the totals of streams have that no answer was found for yet.
+    open: Usage,
 }
 
 impl Answers {
@@ -64,37 +107,43 @@ impl Answers {
             after = last.seq;
             for event in events {
                 if let Ok(counted) = event.data.read::<Counted>() {
-                    answers.add(&counted.answer_id, counted.usage);
+                    answers.load_one(&counted);
                 }
             }
         }
     }
 
-    /// The key and payload of an event, if `spent` says more than was counted.
+    fn load_one(&mut self, counted: &Counted) {
+        self.total = self.total.plus(counted.usage);
+        if counted.total {
+            self.open = self.open.plus(counted.usage);
+        } else {
+            self.open = over(self.open, counted.covered);
+            self.add(&counted.answer_id, counted.usage.plus(counted.covered));
+        }
+    }
+
+    /// The key and payload of an event, if `spent` says more than was counted. What the total of a
+    /// stream has of it is not counted again, and noted, so that the next import knows.
     pub(crate) fn count(&mut self, spent: &Spent) -> Option<(String, RawJson)> {
         let counted = self.counted.get(&spent.answer).map(|(usage, _)| *usage);
-        let usage = over(spent.usage, counted.unwrap_or_default());
-        if usage == Usage::default() {
+        let more = over(spent.usage, counted.unwrap_or_default());
+        if more == Usage::default() {
             return None;
         }
-        let number = self.add(&spent.answer, usage);
-        let id = match spent.answer.len() > ID_BYTES_MAX {
-            true => to_hex(&Sha256::digest(&spent.answer)),
-            false => spent.answer.clone(),
-        };
-        let key = match number {
-            1 => format!("{USAGE}/{id}"),
-            number => format!("{USAGE}/{id}/{number}"),
-        };
+        let usage = over(more, self.open);
+        let covered = over(more, usage);
+        self.open = over(self.open, covered);
+        self.total = self.total.plus(usage);
+        let number = self.add(&spent.answer, more);
         let (model, answer_id) = (spent.model.clone(), spent.answer.clone());
         // The cost is told once, with the first numbers.
         let cost_usd = spent.cost_usd.clone().filter(|_| number == 1);
-        let data = RawJson::of(&Counted { usage, model, answer_id, cost_usd }).ok()?;
-        Some((key, data))
+        let counted = Counted { usage, model, answer_id, cost_usd, total: false, covered };
+        Some((key(&spent.answer, number), RawJson::of(&counted).ok()?))
     }
 
     fn add(&mut self, answer: &str, usage: Usage) -> u32 {
-        self.total = self.total.plus(usage);
         let (counted, number) = self.counted.entry(answer.to_owned()).or_default();
         *counted = counted.plus(usage);
         *number += 1;

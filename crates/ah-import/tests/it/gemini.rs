@@ -55,6 +55,17 @@ assistant: all done"#
 }
 
 #[test]
+fn sessions_of_old_versions_are_left_out_and_named() {
+    let (transcripts, store) = (Transcripts::new(Tool::Gemini), store());
+    transcripts.write("p/chats/session-2025-01-01.json", b"{\"sessionId\":\"s\",\"messages\":[]}");
+    transcripts.write("p/logs.json", b"[]");
+    let report = transcripts.import(&*store);
+    let named: Vec<_> = report.remarks.iter().map(|remark| remark.what.as_str()).collect();
+    let old = "is of an old Gemini CLI and left out: resume it there, which makes JSON lines of it";
+    assert_eq!((named, report.files.found, kept(&*store).as_str()), (vec![old], 0, ""));
+}
+
+#[test]
 fn every_line_is_an_event_byte_for_byte_and_importing_twice_adds_nothing() {
     let (transcripts, store) = (Transcripts::of(Tool::Gemini, "0.61.0"), store());
     transcripts.import(&*store);

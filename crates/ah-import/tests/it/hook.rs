@@ -5,7 +5,9 @@ use std::path::Path;
 use ah_conformance::block_on;
 use ah_import::{HookCall, HookFate, HookTool, record_hooks};
 use ah_model::limits::EVENT_DATA_BYTES_MAX;
-use ah_model::{NewRepo, RawJson, SessionStatus, Timestamp, Vcs};
+use ah_model::{
+    NewRepo, NewSession, PageRequest, RawJson, SessionFilter, SessionStatus, Timestamp, Vcs,
+};
 use ah_store::Store;
 use proptest::prelude::*;
 
@@ -30,6 +32,7 @@ fn call(tool: HookTool, id: &str, payload: &str) -> HookCall {
         id: id.to_owned(),
         at: Timestamp::from_unix_ms(T0),
         dir: Some("/srv/here".to_owned()),
+        session: None,
         payload: RawJson::parse("payload", payload, usize::MAX).unwrap(),
     }
 }
@@ -80,6 +83,35 @@ fn claude_code_tells_of_prompts_tools_sub_agents_and_ends() {
     assert_eq!(root.title.as_deref(), Some("all kinds of tools"));
     assert_eq!(root.details.project_dir.as_deref(), Some("/home/dev/project"));
     assert_eq!(root.id.as_str(), "10000000-0000-4000-8000-000000000002");
+}
+
+#[test]
+fn an_agent_that_was_started_for_a_session_writes_into_it() {
+    let store = store();
+    let start = |kind: &str| {
+        let new = NewSession::new(plain(Path::new("/r")), kind.parse().unwrap());
+        block_on(store.create_session(new)).unwrap()
+    };
+    let (ours, other) = (start("codex"), start("shell"));
+    let calls = calls(HookTool::Codex, &fixture("codex/hooks/tools.jsonl"));
+    let of = |session: &ah_model::Session| {
+        let session = Some(session.id.clone());
+        calls.iter().map(|call| HookCall { session: session.clone(), ..call.clone() }).collect()
+    };
+    let for_ours: Vec<HookCall> = of(&ours);
+    record(&*store, &for_ours);
+    let bound = block_on(store.session(ours.id.clone())).unwrap();
+    assert!(name(&bound).ends_with("9d1e24e6dc94"));
+    let all = store.list_sessions(SessionFilter::default(), PageRequest::default());
+    let children = block_on(all).unwrap().items.into_iter();
+    let parents: Vec<_> = children.filter_map(|child| child.parent_session_id).collect();
+    assert_eq!(parents, std::slice::from_ref(&ours.id), "a sub-agent has a session of its own");
+    // What is found by its origin stays where it is, and a session of another kind is not taken.
+    let count = events(&*store, &bound).len();
+    let for_other: Vec<HookCall> = of(&other);
+    record(&*store, &for_other);
+    assert_eq!(events(&*store, &bound).len(), count);
+    assert_eq!(block_on(store.session(other.id.clone())).unwrap(), other);
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod hyperhive;
 mod hyperhive_db;
 mod opencode;
 mod places;
+mod stream;
 mod support;
 mod transcript;
 mod transcript_growth;

@@ -12,7 +12,7 @@ use crate::support::store;
 use crate::transcript::{Tool, Transcripts, fixture, name, session, sessions, told};
 
 /// The calls of a program's hooks in a fixture.
-fn hooks(tool: Tool, file: &str) -> Vec<HookCall> {
+pub(crate) fn hooks(tool: Tool, file: &str) -> Vec<HookCall> {
     let files = fixture(tool, "hooks");
     let (_, bytes) = files.iter().find(|(name, _)| name == file).unwrap();
     let tool = match tool {
@@ -26,7 +26,7 @@ fn hooks(tool: Tool, file: &str) -> Vec<HookCall> {
 }
 
 /// Appends what hooks tell, as each is called.
-fn tell(store: &dyn Store, calls: &[HookCall]) {
+pub(crate) fn tell(store: &dyn Store, calls: &[HookCall]) {
     for call in calls {
         let fates = block_on(record_hooks(store, std::slice::from_ref(call), &plain));
         assert_eq!(fates, [HookFate::Recorded]);

@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use super::streamed::{Read, settled};
 use crate::limits::MESSAGE_PARTS_MAX;
 use crate::record::Spoken;
 use crate::{Event, JsonSlice, JsonText, Record, ToolCall};
@@ -15,18 +16,19 @@ use crate::{Event, JsonSlice, JsonText, Record, ToolCall};
 const HOOK: &str = "hook/";
 
 /// The events to show in order, each with what it means.
-pub(super) fn told(events: &[Event]) -> Vec<(&Event, Option<Record<'_>>)> {
+pub(super) fn told(events: &[Event]) -> Vec<Read<'_>> {
     let read = |event| (event, Record::read(event));
+    let records = settled(events.iter().map(read).collect());
     if !events.iter().any(is_hook) {
-        return events.iter().map(read).collect();
+        return records;
     }
-    let records: Vec<_> = events.iter().map(read).collect();
     let mut transcript = Transcript::default();
     for (place, (event, record)) in records.iter().enumerate() {
         if let Some(record) = record.as_ref().filter(|_| !is_hook(event)) {
             transcript.note(place, event, record);
         }
     }
+    let asked = !transcript.prompts.is_empty() || !transcript.asked.is_empty();
     let mut told = Vec::with_capacity(records.len());
     for (event, record) in &records {
         let hooked = record.as_ref().filter(|_| is_hook(event));
@@ -40,6 +42,8 @@ pub(super) fn told(events: &[Event]) -> Vec<(&Event, Option<Record<'_>>)> {
             None => (place, false),
             Some(Told::Both { .. } | Told::Text { .. }) => return None,
             Some(Told::Call { place: call }) => (place.max(call), true),
+            // The stream of a program has no prompts: there only a hook tells them.
+            Some(Told::HookOnly) if !asked && is_prompt(&shown) => (place, false),
             Some(Told::HookOnly) if last.is_some_and(|last| place < last) => return None,
             Some(Told::HookOnly) => (place.max(behind), true),
         };
@@ -48,6 +52,10 @@ pub(super) fn told(events: &[Event]) -> Vec<(&Event, Option<Record<'_>>)> {
     let mut shown: Vec<_> = shown.collect();
     shown.sort_by_key(|(order, _)| *order);
     shown.into_iter().map(|(_, shown)| shown).collect()
+}
+
+fn is_prompt((_, record): &Read<'_>) -> bool {
+    matches!(record, Some(Record::UserMessage(_)))
 }
 
 fn is_hook(event: &Event) -> bool {
@@ -164,12 +172,12 @@ fn text_of(event: &Event, name: &str) -> Option<String> {
     event.data.slice().object().get(&[name]).and_then(words)
 }
 
-fn words(json: JsonSlice<'_>) -> Option<String> {
+pub(super) fn words(json: JsonSlice<'_>) -> Option<String> {
     JsonText::of_json(json.to_raw()).map(|text| text.to_string())
 }
 
 /// The texts of what was said.
-fn texts(said: &Spoken<'_>) -> Vec<String> {
+pub(super) fn texts(said: &Spoken<'_>) -> Vec<String> {
     let parts = said.text.into_iter().chain(said.content.into_iter().flat_map(elements));
     let text =
         |part: JsonSlice<'_>| words(part).or_else(|| part.object().get(&["text"]).and_then(words));
@@ -183,6 +191,6 @@ fn calls(said: &Spoken<'_>) -> Vec<String> {
     parts.filter_map(|part| ToolCall::read(part).map(|call| call.id)).collect()
 }
 
-fn elements(json: JsonSlice<'_>) -> Vec<JsonSlice<'_>> {
+pub(super) fn elements(json: JsonSlice<'_>) -> Vec<JsonSlice<'_>> {
     json.elements(MESSAGE_PARTS_MAX).unwrap_or_else(|| vec![json])
 }

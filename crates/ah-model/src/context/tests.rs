@@ -459,13 +459,14 @@ fn lines_of_transcripts_are_read_where_they_keep_what_was_said() {
     assert_eq!((context.unread, context.pending_calls), (0, vec![]));
 }
 
-/// A log whose records that begin with `hook/` were written by hooks.
+/// A log whose records that begin with `hook/` were written by hooks, and with `stream/` by who read
+/// a stream.
 fn hooked(records: &[(&str, &str)]) -> Context {
     let mut events = Vec::new();
     for (seq, (kind, data)) in (1..).zip(records) {
-        let hook = kind.strip_prefix("hook/");
-        let dedup_key = hook.map(|_| format!("hook/{seq}"));
-        events.push(Event { dedup_key, ..event(seq, hook.unwrap_or(kind), data) });
+        let (by, kind) = kind.split_once('/').unwrap_or(("", kind));
+        let dedup_key = (!by.is_empty()).then(|| format!("{by}/{seq}"));
+        events.push(Event { dedup_key, ..event(seq, kind, data) });
     }
     seen(&events, 0, None)
 }
@@ -517,4 +518,64 @@ fn what_hooks_told_is_shown_until_the_transcript_tells_it() {
         assert_eq!(first, whole, "{told} lines after the hooks");
         assert_eq!(last, whole, "{told} lines before the hooks");
     }
+}
+
+#[test]
+fn what_a_stream_told_is_shown_until_a_rollout_tells_it() {
+    let stream = [
+        ("stream/message", r#"{"prompt":"go"}"#),
+        ("stream/assistant_message", r#"{"item":{"type":"agent_message","text":"look"}}"#),
+        (
+            "stream/pre_tool",
+            r#"{"item":{"id":"i1","type":"command_execution","command":"/bin/bash -lc 'echo hi'"}}"#,
+        ),
+        (
+            "stream/post_tool",
+            r#"{"item":{"id":"i1","type":"command_execution","command":"/bin/bash -lc 'echo hi'","aggregated_output":"hi","exit_code":1,"status":"failed"}}"#,
+        ),
+        ("stream/assistant_message", r#"{"item":{"type":"agent_message","text":"done"}}"#),
+    ];
+    let alone = [
+        "user 1: go",
+        "assistant 2: look",
+        r#"assistant 3: i1=Bash("/bin/bash -lc 'echo hi'")"#,
+        "tool 4 i1 failed: hi",
+        "assistant 5: done",
+    ];
+    assert_eq!(lines(&hooked(&stream)), alone);
+    let said = |text: &str| {
+        format!(
+            r#"{{"payload":{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let (look, done) = (said("look"), said("done"));
+    let rollout = [
+        ("user_message", r#"{"payload":{"type":"user_message","message":"go"}}"#),
+        ("assistant_message", look.as_str()),
+        (
+            "assistant_message",
+            r#"{"payload":{"type":"function_call","name":"exec_command","call_id":"c1","arguments":"{\"cmd\":\"echo hi\"}"}}"#,
+        ),
+        (
+            "tool_result",
+            r#"{"payload":{"type":"function_call_output","call_id":"c1","output":"hi"}}"#,
+        ),
+        ("assistant_message", done.as_str()),
+    ];
+    let expected = lines(&hooked(&rollout));
+    assert_eq!(lines(&hooked(&[&rollout[..], &stream].concat())), expected);
+    let both = hooked(&[&stream[..], &rollout].concat()).messages;
+    assert_eq!(both.iter().map(|said| said.seq).collect::<Vec<_>>(), [6, 7, 8, 9, 10].map(Some));
+}
+
+#[test]
+fn a_prompt_that_only_a_hook_told_stands_before_what_a_stream_told() {
+    let call =
+        r#"{"message":{"content":[{"type":"tool_use","id":"c1","name":"Bash","input":{}}]}}"#;
+    let records = [
+        ("hook/message", r#"{"prompt":"go"}"#),
+        ("assistant_message", call),
+        ("hook/pre_tool", r#"{"tool_name":"Bash","tool_use_id":"c1","tool_input":{}}"#),
+    ];
+    assert_eq!(lines(&hooked(&records)), ["user 1: go", "assistant 2: c1=Bash({})"]);
 }

@@ -5,7 +5,7 @@
 //! prompt in `prompt` and an answer in `last_assistant_message`; Gemini CLI and goose have words of
 //! their own for them.
 
-use super::{Spoken, ToolAnswer, ToolCall, decoded, is_text, is_true, text};
+use super::{Spoken, ToolAnswer, ToolCall, ToolUse, decoded, is_text, is_true, text};
 use crate::limits::MESSAGE_PARTS_MAX;
 use crate::{JsonObject, JsonSlice, RawJson};
 
@@ -13,6 +13,8 @@ use crate::{JsonObject, JsonSlice, RawJson};
 const CALLS: [&str; 3] = ["\"function_call\"", "\"custom_tool_call\"", "\"local_shell_call\""];
 /// What a shell call without a name is called.
 const LOCAL_SHELL: &str = "local_shell";
+/// What hooks of Codex call its shell.
+const SHELL: &str = "Bash";
 /// Tools of a server are told apart by its name, as hooks write them.
 const SERVER_TOOLS: &str = "mcp__";
 /// The state of a call that did not do what it should.
@@ -33,6 +35,9 @@ pub(super) fn spoken<'a>(line: &JsonObject<'a>) -> Option<Spoken<'a>> {
     }
     if let Some(payload) = object(line, "payload") {
         return of_payload(payload);
+    }
+    if let Some(item) = object(line, "item") {
+        return Some(Spoken::of(&item.object()));
     }
     Some(Spoken { text: Some(prompt(line)?), ..Spoken::default() })
 }
@@ -117,6 +122,29 @@ pub(super) fn output<'a>(line: &JsonObject<'a>) -> Option<ToolAnswer<'a>> {
         details: None,
         is_error: !succeeded,
         repaired: false,
+    })
+}
+
+/// A tool in a line of the stream of Codex.
+pub(super) fn item_use<'a>(line: &JsonObject<'a>) -> Option<ToolUse<'a>> {
+    let item = object(line, "item")?.object();
+    let is_given = |value: &JsonSlice<'_>| value.as_str() != "null";
+    let get = |names: &[&str]| item.get(names).filter(is_given);
+    let failed = item.get(&["status"]).is_some_and(|status| FAILED.contains(&status.as_str()));
+    let name = match type_of(&item)? {
+        "\"command_execution\"" => SHELL.to_owned(),
+        "\"mcp_tool_call\"" => {
+            let (server, tool) = (text(&item, &["server"])?, text(&item, &["tool"])?);
+            format!("{SERVER_TOOLS}{server}__{tool}")
+        }
+        kind => text(&item, &["tool"]).unwrap_or_else(|| decoded(kind)),
+    };
+    Some(ToolUse {
+        id: text(&item, &["id"]),
+        name,
+        input: get(&["command", "arguments", "changes", "prompt"]),
+        output: get(&["aggregated_output", "result", "agents_states"]),
+        error: get(&["error"]).or(get(&["exit_code", "status"]).filter(|_| failed)),
     })
 }
 

@@ -31,6 +31,37 @@ pub(super) fn find(text: &str, found: &mut Vec<Span>) {
     }
 }
 
+/// Whether a value may follow a name that the stem of a key is in.
+pub(super) fn may_be_after(text: &str, stem: &Range<usize>) -> bool {
+    is_option(text.as_bytes(), stem)
+        || sign_after(text.as_bytes(), stem.end)
+            .is_some_and(|at| place(text, at, Sign::Separator).is_some())
+}
+
+/// The separator behind a key that goes on at `from`: the other way round than [`key_before`].
+fn sign_after(bytes: &[u8], from: usize) -> Option<usize> {
+    let skipped = |from: usize, max: usize, is: fn(u8) -> bool| {
+        let rest = bytes.get(from..).unwrap_or_default();
+        from + rest.iter().take(max).take_while(|byte| is(**byte)).count()
+    };
+    let key_end = skipped(from, KEY_BYTES_MAX + BETWEEN_BYTES_MAX, is_key);
+    let at = skipped(key_end, BETWEEN_BYTES_MAX + 2, |byte| is_between(byte) || byte == b']');
+    looked_at(at - from);
+    matches!(bytes.get(at), Some(b':' | b'=')).then_some(at)
+}
+
+/// Whether the stem is in the name of an option that a value may follow.
+fn is_option(bytes: &[u8], stem: &Range<usize>) -> bool {
+    let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'-';
+    let (before, after) = (bytes.get(..stem.start), bytes.get(stem.end..));
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    let length = before.iter().rev().take(KEY_BYTES_MAX + 2).take_while(is_name).count();
+    let name = before.get(before.len() - length..).unwrap_or_default();
+    let rest = after.iter().take(KEY_BYTES_MAX).take_while(is_name).count();
+    looked_at(length + rest);
+    after.get(rest) == Some(&b' ') && name.windows(2).any(|pair| pair == b"--")
+}
+
 /// What may announce a value.
 enum Sign {
     /// `:` or `=`.

@@ -7,8 +7,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use memchr::{memchr, memchr2};
 use serde::de::IgnoredAny;
 
+use super::hints::Hints;
 use super::keys::{self, Kind};
 use super::{Finding, Redacted, Span, looked_at, note, settle, spans};
 use crate::Invalid;
@@ -31,6 +33,11 @@ const PATH_BYTES_MAX: usize = 256;
 pub fn json(text: &str) -> Result<Redacted<'_>, Invalid> {
     serde_json::from_str::<IgnoredAny>(text)
         .map_err(|error| Invalid::new("json", error.to_string()))?;
+    checked_json(text)
+}
+
+/// As [`json`], of text that is known to be JSON.
+pub(crate) fn checked_json(text: &str) -> Result<Redacted<'_>, Invalid> {
     let mut walk = Walk { text, frames: Vec::new(), edits: Vec::new(), findings: Vec::new() };
     walk.run()?;
     let Walk { mut edits, findings, .. } = walk;
@@ -93,9 +100,7 @@ impl Walk<'_> {
             looked_at(1);
             match byte {
                 b'"' => {
-                    let end = end_of_string(self.text, at);
-                    self.string(at + 1..end.saturating_sub(1).max(at + 1));
-                    at = end;
+                    at = self.string(at + 1);
                     continue;
                 }
                 b'{' | b'[' => self.open(byte == b'{')?,
@@ -158,21 +163,51 @@ impl Walk<'_> {
         }
     }
 
-    fn string(&mut self, at: Range<usize>) {
+    /// Redacts the string whose quotes open before `start` and returns the place behind them.
+    fn string(&mut self, start: usize) -> usize {
+        let rest = self.text.as_bytes().get(start..).unwrap_or_default();
+        let plain = memchr2(b'"', b'\\', rest).filter(|at| rest.get(*at) == Some(&b'"'));
+        let end = match plain {
+            Some(length) => start + length,
+            None => end_of_string(self.text, start - 1).saturating_sub(1).max(start),
+        };
+        let hints = match plain {
+            Some(_) => Hints::of(&self.text[start..end]),
+            // What it says is not what is written.
+            None => Hints::ALL,
+        };
         match self.frames.last_mut() {
             Some(frame) if frame.is_object && frame.expects_key => {
-                frame.key = at.clone();
-                let edit = self.redact(Kind::None, at.clone());
-                let kind = keys::kind(&decoded(self.written(&at, edit)));
+                frame.key = start..end;
+                let kind = self.key(start..end, hints);
                 if let Some(frame) = self.frames.last_mut() {
                     frame.key_kind = kind;
                 }
             }
-            _ => {
-                let edit = self.redact(self.kind(), at.clone());
-                self.remember(at, edit);
-            }
+            _ => self.value(start..end, hints),
         }
+        end + 1
+    }
+
+    /// Redacts a key and says what it means.
+    fn key(&mut self, at: Range<usize>, hints: Hints) -> Kind {
+        if hints.are_none() {
+            return match hints.stem {
+                true => keys::kind_by_words(&self.text[at]),
+                false => Kind::None,
+            };
+        }
+        let edit = self.redact(Kind::None, at.clone());
+        keys::kind(&decoded(self.written(&at, edit)))
+    }
+
+    fn value(&mut self, at: Range<usize>, hints: Hints) {
+        let kind = self.kind();
+        let edit = match kind == Kind::None && hints.are_none() {
+            true => None,
+            false => self.redact(kind, at.clone()),
+        };
+        self.remember(at, edit);
     }
 
     /// A string as it will be written. Its meaning is taken from that, or it would have another
@@ -184,6 +219,9 @@ impl Walk<'_> {
 
     /// Notes what a string says of its neighbours.
     fn remember(&mut self, at: Range<usize>, edit: Option<usize>) {
+        if !self.says_something(&at) {
+            return;
+        }
         let written = self.written(&at, edit);
         let says = match written.len() <= NAME_BYTES_MAX {
             true => decoded(written).into_owned(),
@@ -208,6 +246,17 @@ impl Walk<'_> {
             "value" if frame.named == Kind::None => frame.value = Some((at, edit)),
             _ => {}
         }
+    }
+
+    /// Whether a string may say something of its neighbours: most do not, and are read no further.
+    fn says_something(&mut self, at: &Range<usize>) -> bool {
+        let Some(frame) = self.frames.last_mut() else { return false };
+        if frame.is_object {
+            return matches!(&self.text[frame.key.clone()], "name" | "key" | "header" | "value");
+        }
+        frame.named = Kind::None;
+        // The dashes of an option, or the start of an escape.
+        self.text[at.clone()].starts_with(['-', '\\'])
     }
 
     /// Redacts a string and returns the number of its edit.
@@ -272,11 +321,15 @@ fn decoded(raw: &str) -> Cow<'_, str> {
     }
     let mut text = String::with_capacity(raw.len());
     let mut rest = raw;
-    while let Some((character, length)) = next_character(rest) {
-        looked_at(1);
+    looked_at(raw.len());
+    while let Some(at) = memchr(b'\\', rest.as_bytes()) {
+        let (plain, escaped) = rest.split_at(at);
+        text.push_str(plain);
+        let Some((character, length)) = next_character(escaped) else { return Cow::Owned(text) };
         text.push(character);
-        rest = &rest[length..];
+        rest = &escaped[length..];
     }
+    text.push_str(rest);
     Cow::Owned(text)
 }
 

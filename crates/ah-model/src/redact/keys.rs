@@ -3,6 +3,10 @@
 //! A name is read as words, `apiKey`, `API_KEY` and `x-api-key` alike. What it names is its last
 //! word: `client_secret` is a secret, `secret_name`, `token_count` and `max_tokens` are none.
 
+use std::ops::Range;
+
+use super::ignores_hints;
+
 /// What the value under a name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -28,7 +32,74 @@ pub fn is_secret_key(name: &str) -> bool {
 /// Longest end of a name that is looked at.
 const NAME_BYTES_MAX: usize = 128;
 
+/// A part of a name.
+pub(super) struct Stem {
+    pub(super) word: &'static str,
+    /// How a longer word with it begins behind it, where not every word with it means something.
+    goes_on: Option<&'static [&'static str]>,
+}
+
+const fn stem(word: &'static str) -> Stem {
+    Stem { word, goes_on: None }
+}
+
+const fn only(word: &'static str, goes_on: &'static [&'static str]) -> Stem {
+    Stem { word, goes_on: Some(goes_on) }
+}
+
+/// One of these is in every name that means something; most names have none.
+pub(super) const STEMS: [Stem; 12] = [
+    only("pass", &["w", "phrase", "code"]),
+    stem("pwd"),
+    only("token", &[]),
+    only("key", &["s"]),
+    only("auth", &["orization"]),
+    stem("secret"),
+    stem("bearer"),
+    stem("cookie"),
+    stem("credential"),
+    stem("jwt"),
+    only("pat", &[]),
+    stem("sessionid"),
+];
+
+/// Where `stem` stands in a text, if it does so at `at`.
+pub(super) fn stem_at(stem: &Stem, text: &[u8], at: usize) -> Option<Range<usize>> {
+    let is_at = |at: usize, word: &str| {
+        let found = text.get(at..at + word.len());
+        found.is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    let end = at + stem.word.len();
+    // A word ends at a capital: only a small letter makes it another one.
+    let ends = || !text.get(end).is_some_and(u8::is_ascii_lowercase);
+    let goes_on = || stem.goes_on.is_none_or(|words| words.iter().any(|word| is_at(end, word)));
+    (is_at(at, stem.word) && (ends() || goes_on())).then_some(at..end)
+}
+
 pub(super) fn kind(name: &str) -> Kind {
+    match ignores_hints() || has_stem(name.as_bytes()) {
+        true => kind_by_words(name),
+        false => Kind::None,
+    }
+}
+
+/// Whether a stem is in a name. Two bytes tell most names from those.
+fn has_stem(name: &[u8]) -> bool {
+    let begins = |pair: &[u8]| match pair.first().map(u8::to_ascii_lowercase) {
+        Some(b'p') => matches!(pair.get(1), Some(b'a' | b'A' | b'w' | b'W')),
+        Some(b't') => matches!(pair.get(1), Some(b'o' | b'O')),
+        Some(b'c') => matches!(pair.get(1), Some(b'o' | b'O' | b'r' | b'R')),
+        Some(b'k' | b's' | b'b') => matches!(pair.get(1), Some(b'e' | b'E')),
+        Some(b'a') => matches!(pair.get(1), Some(b'u' | b'U')),
+        Some(b'j') => matches!(pair.get(1), Some(b'w' | b'W')),
+        _ => false,
+    };
+    let mut places = name.windows(2).enumerate().filter(|(_, pair)| begins(pair));
+    places.any(|(at, _)| STEMS.iter().any(|stem| stem_at(stem, name, at).is_some()))
+}
+
+/// As [`kind`], of a name that a stem is in.
+pub(super) fn kind_by_words(name: &str) -> Kind {
     let words = words(name);
     let mut words = words.as_slice();
     // `PASSWORD_2`, `api_key_prod`, `tokenValue`.

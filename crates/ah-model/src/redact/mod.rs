@@ -8,7 +8,7 @@
 //! faster. Pure: knows no store and no file.
 
 mod assignment;
-mod candidates;
+mod hints;
 mod json;
 mod keys;
 mod pem;
@@ -23,6 +23,8 @@ mod tests;
 use std::borrow::Cow;
 use std::ops::Range;
 
+use hints::Hints;
+pub(crate) use json::checked_json;
 pub use json::json;
 pub use keys::is_secret_key;
 pub use rules::{RULES, RULES_VERSION, Rule};
@@ -132,15 +134,32 @@ fn spans(kind: keys::Kind, text: &str) -> Vec<Span> {
     if let Some(secret) = values::secret_in(kind, text, values::Style::Quoted) {
         return vec![Span::in_context(rules::SECRET, secret)];
     }
+    hinted_spans(text, Hints::of(text))
+}
+
+/// What there is in `text` of what may be there.
+fn hinted_spans(text: &str, hints: Hints) -> Vec<Span> {
+    if hints.are_none() {
+        return Vec::new();
+    }
     let mut found = Vec::new();
-    shapes::find(text, &mut found);
-    pem::find(text, &mut found);
-    url::find(text, &mut found);
-    assignment::find(text, &mut found);
+    shapes::find(text, hints, &mut found);
+    if hints.private_key {
+        pem::find(text, &mut found);
+    }
+    if hints.url {
+        url::find(text, &mut found);
+    }
+    if hints.assignment {
+        assignment::find(text, &mut found);
+    }
     merged(found)
 }
 
 fn merged(mut found: Vec<Span>) -> Vec<Span> {
+    if found.is_empty() {
+        return found;
+    }
     prefer_shapes(&mut found);
     found.sort_by_key(|span| (span.secret.start, std::cmp::Reverse(span.secret.end)));
     let mut spans: Vec<Span> = Vec::with_capacity(found.len());
@@ -209,3 +228,11 @@ fn masked(text: &str, spans: &[Span]) -> String {
 fn looked_at(_bytes: usize) {}
 #[cfg(test)]
 use tests::looked_at;
+
+/// Whether a test wants everything looked for everywhere; never otherwise.
+#[cfg(not(test))]
+const fn ignores_hints() -> bool {
+    false
+}
+#[cfg(test)]
+use tests::ignores_hints;

@@ -4,6 +4,7 @@
 //! diff, and cut off; and programs hold the first line without any key.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use memchr::memmem;
 
@@ -21,15 +22,23 @@ const RUN_BYTES_MIN: usize = 40;
 /// Longest name of a key, and what follows it.
 const NAME_BYTES_MAX: usize = 80;
 
+static BEGINS: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(BEGIN));
+
 pub(super) fn find(text: &str, found: &mut Vec<Span>) {
     let mut from = 0;
-    while let Some(at) = memmem::find(&text.as_bytes()[from..], BEGIN.as_bytes()) {
+    while let Some(at) = BEGINS.find(&text.as_bytes()[from..]) {
         from += at + BEGIN.len();
         let Some(body) = body_start(text, from) else { continue };
         let Some(secret) = key(text, body) else { continue };
         from = secret.end;
         found.push(Span::in_context(rules::PRIVATE_KEY, secret));
     }
+}
+
+/// Whether the first line of a private key ends its dashes at `at`.
+pub(super) fn may_be_at(text: &str, at: usize) -> bool {
+    let from = at + "-BEGIN ".len();
+    text.get(..from).is_some_and(|line| line.ends_with(BEGIN)) && body_start(text, from).is_some()
 }
 
 /// Where the body begins, if the line that `from` is in is that of a private key.

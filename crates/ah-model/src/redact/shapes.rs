@@ -5,9 +5,11 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use regex::{Regex, RegexSet};
+use memchr::memchr_iter;
+use regex::Regex;
 
-use super::{Span, candidates, is_masked, mask_at, rules, values};
+use super::hints::Hints;
+use super::{Span, is_masked, looked_at, mask_at, rules, values};
 
 pub(super) struct Shape {
     pub(super) name: &'static str,
@@ -100,16 +102,10 @@ fn any(_: &str) -> bool {
     true
 }
 
-struct Compiled {
-    all: RegexSet,
-    each: [OnceLock<Option<Regex>>; SHAPES.len()],
-}
-
-/// Nothing when a pattern is wrong, which a test rules out.
-static COMPILED: LazyLock<Option<Compiled>> = LazyLock::new(|| {
-    let all = RegexSet::new(SHAPES.iter().map(pattern)).ok()?;
-    Some(Compiled { all, each: [const { OnceLock::new() }; SHAPES.len()] })
-});
+/// The patterns, each compiled when a text may first hold its shape: most processes live shortly and
+/// meet none.
+static COMPILED: [OnceLock<Option<Regex>>; SHAPES.len()] =
+    [const { OnceLock::new() }; SHAPES.len()];
 
 fn pattern(shape: &Shape) -> String {
     // The rest of a word goes with its secret: a mask must not make what follows begin a word.
@@ -124,36 +120,114 @@ fn pattern(shape: &Shape) -> String {
 /// The prefixes that a mask may follow.
 static KEPT: LazyLock<Vec<String>> = LazyLock::new(|| {
     let shapes = SHAPES.iter().filter(|shape| shape.left != Left::Context);
-    shapes.flat_map(|shape| shape.prefixes).map(|prefix| prefix.replace('\\', "")).collect()
+    shapes.flat_map(|shape| shape.prefixes).map(|prefix| plain(prefix)).collect()
 });
 
 pub(super) fn is_kept_prefix(text: &str) -> bool {
     KEPT.iter().any(|kept| kept == text)
 }
 
-pub(super) fn find(text: &str, found: &mut Vec<Span>) {
-    let Some(compiled) = COMPILED.as_ref() else { return };
-    for (at, _) in compiled.present(text).iter().enumerate().filter(|(_, present)| **present) {
-        let (Some(shape), Some(cell)) = (SHAPES.get(at), compiled.each.get(at)) else { continue };
-        if let Some(regex) = cell.get_or_init(|| Regex::new(&pattern(shape)).ok()) {
+pub(super) fn find(text: &str, hints: Hints, found: &mut Vec<Span>) {
+    for (at, (shape, cell)) in SHAPES.iter().zip(&COMPILED).enumerate() {
+        if hints.has_shape(at)
+            && let Some(regex) = cell.get_or_init(|| Regex::new(&pattern(shape)).ok())
+        {
             find_shape(shape, regex, text, found);
         }
     }
 }
 
-impl Compiled {
-    /// The shapes that are in a text.
-    fn present(&self, text: &str) -> [bool; SHAPES.len()] {
-        let mut present = [false; SHAPES.len()];
-        candidates::each(text, |part| {
-            // Whether there is anything at all is told in half the time that which of them takes.
-            if self.all.is_match(part) {
-                let matches = self.all.matches(part);
-                present.iter_mut().enumerate().for_each(|(at, is)| *is |= matches.matched(at));
-            }
-        });
-        present
+/// How a shape can be known to be in a text.
+pub(super) enum Announces {
+    /// By a word that every match has in it.
+    Words(Vec<String>),
+    /// By where its dots stand.
+    Dots,
+}
+
+/// What announces the shapes that have no prefix of plain characters.
+const WORDS_OF: [(&str, &str); 6] = [
+    ("telegram-token", ":AA"),
+    ("terraform-token", ".atlasv1."),
+    ("jwt", "eyJ"),
+    ("bearer", "bearer"),
+    ("basic", "basic"),
+    ("curl-user", "curl "),
+];
+
+/// What announces each of [`SHAPES`].
+pub(super) fn words() -> impl Iterator<Item = Announces> {
+    SHAPES.iter().map(|shape| match WORDS_OF.iter().find(|(name, _)| *name == shape.name) {
+        Some((_, word)) => Announces::Words(vec![(*word).to_owned()]),
+        None if shape.prefixes.is_empty() => Announces::Dots,
+        None => Announces::Words(shape.prefixes.iter().map(|prefix| plain(prefix)).collect()),
+    })
+}
+
+/// A prefix as it stands in a text.
+fn plain(prefix: &str) -> String {
+    prefix.replace('\\', "")
+}
+
+/// Length of the shortest shape from its word on, unless the word announces it.
+const FROM_WORD_BYTES_MIN: usize = 15;
+
+/// How much is looked at behind `curl`; more than its shape needs.
+const CURL_BYTES: usize = 320;
+
+/// Whether `word` stands at `at` and one of `shape` may begin there.
+pub(super) fn may_be_at(shape: usize, word: &str, text: &[u8], at: usize) -> bool {
+    let Some(shape) = SHAPES.get(shape) else { return false };
+    let (before, rest) = text.split_at_checked(at).unwrap_or_default();
+    let Some((start, after)) = rest.split_at_checked(word.len()) else { return false };
+    let is_word = match shape.left {
+        Left::Any | Left::Word => start == word.as_bytes(),
+        Left::Context => start.eq_ignore_ascii_case(word.as_bytes()),
+    };
+    if !is_word {
+        return false;
     }
+    match shape.left {
+        Left::Context if shape.name == "curl-user" => {
+            let after = after.get(..CURL_BYTES).unwrap_or(after);
+            looked_at(after.len());
+            begins_word(before) && after.windows(2).any(|pair| pair == b"-u")
+        }
+        Left::Context => begins_word(before) && matches!(after.first(), Some(b' ' | b'\t')),
+        Left::Word if !shape.prefixes.is_empty() && !begins_word(before) => false,
+        Left::Any | Left::Word => {
+            rest.get(..FROM_WORD_BYTES_MIN).is_some_and(|start| start.iter().all(is_token))
+        }
+    }
+}
+
+/// What prefixes and bodies of shapes are made of.
+fn is_token(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_./+=%:~".contains(byte)
+}
+
+/// Whether a word, or what follows an escaped line end, may begin behind `before`.
+fn begins_word(before: &[u8]) -> bool {
+    match before {
+        [.., b'\\', b'n' | b'r' | b't'] => true,
+        [.., last] => !(last.is_ascii_alphanumeric() || *last == b'_'),
+        [] => true,
+    }
+}
+
+/// Whether the second part of a token of Discord may stand somewhere: six characters between dots,
+/// with more of them around.
+pub(super) fn may_be_discord(text: &[u8]) -> bool {
+    let is_part = |part: Option<&[u8]>| {
+        let is = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        part.is_some_and(|part| part.iter().all(is))
+    };
+    text.len() >= 24 + 8 + 27
+        && memchr_iter(b'.', text).any(|at| {
+            text.get(at + 7) == Some(&b'.')
+                && is_part(at.checked_sub(24).and_then(|from| text.get(from..at)))
+                && is_part(text.get(at + 8..at + 8 + 27))
+        })
 }
 
 fn find_shape(shape: &'static Shape, regex: &Regex, text: &str, found: &mut Vec<Span>) {
@@ -188,7 +262,7 @@ fn find_secret_beside(text: &str, id: std::ops::Range<usize>, found: &mut Vec<Sp
     let bytes = text.as_bytes();
     let from = id.start.saturating_sub(BESIDE_BYTES);
     let to = (id.end + BESIDE_BYTES).min(bytes.len());
-    super::looked_at(to - from);
+    looked_at(to - from);
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'/' || byte == b'+';
     let mut start = from;
     for at in from..=to {
@@ -206,14 +280,17 @@ fn find_secret_beside(text: &str, id: std::ops::Range<usize>, found: &mut Vec<Sp
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::{Strategy, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
+    use regex::RegexSet;
 
     use super::*;
 
+    static ALL: LazyLock<RegexSet> =
+        LazyLock::new(|| RegexSet::new(SHAPES.iter().map(pattern)).unwrap());
+
     #[test]
     fn every_pattern_compiles() {
-        assert!(COMPILED.is_some());
         for shape in &SHAPES {
             let regex = Regex::new(&pattern(shape));
             assert!(regex.is_ok(), "{}: {regex:?}", shape.name);
@@ -222,17 +299,18 @@ mod tests {
 
     /// The shapes that are found when every pattern looks at all of a text.
     fn by_patterns(text: &str) -> Vec<&'static str> {
-        let matches = COMPILED.as_ref().unwrap().all.matches(text);
-        matches.iter().map(|at| SHAPES[at].name).collect()
+        ALL.matches(text).iter().map(|at| SHAPES[at].name).collect()
     }
 
-    fn by_candidates(text: &str) -> Vec<&'static str> {
-        let present = COMPILED.as_ref().unwrap().present(text);
-        SHAPES.iter().zip(present).filter(|(_, is)| *is).map(|(shape, _)| shape.name).collect()
+    /// Those of them that are looked for.
+    fn by_hints(text: &str) -> Vec<&'static str> {
+        let hints = Hints::of(text);
+        let matches = ALL.matches(text);
+        matches.iter().filter(|at| hints.has_shape(*at)).map(|at| SHAPES[at].name).collect()
     }
 
     /// Texts that every shape takes, the shortest ones among them.
-    fn any_secret() -> impl Strategy<Value = String> {
+    pub(in super::super) fn any_secret() -> impl Strategy<Value = String> {
         (0..SHAPES.len()).prop_flat_map(|at| {
             let shape = &SHAPES[at];
             // Strings are made of patterns that look at nothing around them.
@@ -255,14 +333,14 @@ mod tests {
     proptest! {
         #[test]
         fn no_shape_is_missed_where_it_is_not_looked_for(text in any_text()) {
-            prop_assert_eq!(by_candidates(&text), by_patterns(&text), "{}", text);
+            prop_assert_eq!(by_hints(&text), by_patterns(&text), "{}", text);
         }
 
         #[test]
         fn every_shape_is_found_however_short_it_is(secret in any_secret()) {
             let found = by_patterns(&secret);
             prop_assert!(!found.is_empty(), "{secret}");
-            prop_assert_eq!(by_candidates(&secret), found, "{}", secret);
+            prop_assert_eq!(by_hints(&secret), found, "{}", secret);
         }
     }
 }

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::*;
 
 mod documents;
+mod equivalence;
 mod hostile;
 mod properties;
 
@@ -17,6 +18,14 @@ thread_local! {
 
 pub(super) fn looked_at(bytes: usize) {
     LOOKED_AT.set(LOOKED_AT.get() + bytes);
+}
+
+thread_local! {
+    static IGNORES_HINTS: Cell<bool> = const { Cell::new(false) };
+}
+
+pub(super) fn ignores_hints() -> bool {
+    IGNORES_HINTS.get()
 }
 
 /// How many bytes our loops look at while `work` runs.

@@ -1,18 +1,31 @@
 //! Credentials in URLs: `scheme://user:password@host`.
 
+use std::sync::LazyLock;
+
 use memchr::memmem;
 
 use super::{MASK_START, Span, looked_at, rules, values};
 
+static MARK: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"://"));
+
 pub(super) fn find(text: &str, found: &mut Vec<Span>) {
     let mut from = 0;
-    while let Some(at) = memmem::find(&text.as_bytes()[from..], b"://") {
+    while let Some(at) = MARK.find(&text.as_bytes()[from..]) {
         let scheme_end = from + at;
         from = scheme_end + 3;
         if text[..scheme_end].ends_with(|c: char| c.is_ascii_alphanumeric()) {
             find_in_authority(text, from, found);
         }
     }
+}
+
+/// Whether a mark stands at `at`, and before the path behind it somebody who uses it.
+pub(super) fn may_be_at(bytes: &[u8], at: usize) -> bool {
+    let rest = bytes.get(at..).and_then(|rest| rest.strip_prefix(b"://")).unwrap_or_default();
+    let ends = |byte: &u8| byte.is_ascii() && ends_authority(char::from(*byte));
+    let end = rest.iter().position(|byte| *byte == b'@' || ends(byte));
+    looked_at(end.unwrap_or(rest.len()));
+    end.and_then(|end| rest.get(end)) == Some(&b'@')
 }
 
 /// The part before a path ends at the first of these.

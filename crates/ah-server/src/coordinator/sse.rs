@@ -244,6 +244,7 @@ impl Stream {
             | ChangeKind::QuestionUpdated
             | ChangeKind::FleetUpdated
             | ChangeKind::FenceUpdated
+            | ChangeKind::RepoMoved
             | ChangeKind::ChangesTrimmed => return Ok(()),
         };
         let Some(id) = change.session_id else { return Ok(()) };

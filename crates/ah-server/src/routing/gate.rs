@@ -35,7 +35,7 @@ impl Gate {
         let streams = reads && route.doc.streams;
         Self {
             access: route.access,
-            carrier: if streams { Carrier::Stream(IN_QUERY) } else { Carrier::Header },
+            carrier: Carrier { in_query: streams.then_some(IN_QUERY), in_cookie: true },
             changes_tokens: route.access == Access::ADMIN && !reads,
             takes_key: route.takes_key(),
             bytes_max: route.arrives.body.map(|body| body.bytes_max),
@@ -147,10 +147,8 @@ async fn foreign(
     request: Request,
     next: Next,
 ) -> Response {
-    let carrier = match rules.in_query {
-        Some(name) if *request.method() == Method::GET => Carrier::Stream(name),
-        _ => Carrier::Header,
-    };
+    let reads = *request.method() == Method::GET;
+    let carrier = Carrier { in_query: rules.in_query.filter(|_| reads), in_cookie: false };
     match enter(&state, rules.access, carrier, request).await {
         Ok((request, caller)) => told(next.run(request).await, &caller),
         Err(answer) => answer,

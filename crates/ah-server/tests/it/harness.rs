@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ah_client::{RestOptions, RestStore};
 use ah_conformance::{Harness, SeededIds, TestClock};
+use ah_model::Redaction;
 use ah_server::{RunningServer, ServerState};
 use ah_store::{Capabilities, Ids, Store};
 use ah_store_sql::{SqlStore, SqliteOptions};
@@ -101,6 +102,10 @@ impl Harness for SqliteServer {
 
     fn clock(&self) -> &TestClock {
         &self.clock
+    }
+
+    fn careless(&mut self) -> Arc<dyn Store> {
+        Arc::new(self.store_again().with_redaction(Redaction::Off))
     }
 
     async fn reopen(&mut self) {

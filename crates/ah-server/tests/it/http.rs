@@ -9,6 +9,7 @@ use serde_json::Value;
 /// Longest wait of a test for anything.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+#[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
     headers: Vec<(String, String)>,

@@ -5,6 +5,7 @@ mod auth;
 mod claim;
 mod conformance;
 mod coordinator;
+mod dashboard;
 mod document;
 mod executor;
 mod feed;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ah_conformance::{Harness, SeededIds, TestClock};
+use ah_model::Redaction;
 use ah_store::{Capabilities, Ids, Store};
 use ah_store_sql::{PostgresOptions, SqlStore};
 use async_trait::async_trait;
@@ -83,6 +84,10 @@ impl Harness for PostgresServer {
 
     fn clock(&self) -> &TestClock {
         &self.clock
+    }
+
+    fn careless(&mut self) -> Arc<dyn Store> {
+        Arc::new(self.store_again().with_redaction(Redaction::Off))
     }
 
     async fn reopen(&mut self) {

@@ -10,6 +10,8 @@ use crate::http::{Connection, Reply, ask_as};
 
 /// Where MCP is spoken.
 pub(crate) const MCP: &str = "/mcp";
+/// Where a browser is let in.
+const LOGIN: &str = "/login";
 
 /// The path of a row, for things that are not there: nothing is harmed by who may.
 fn path(row: &TableRow) -> String {
@@ -34,12 +36,14 @@ fn detail(reply: &Reply) -> String {
 fn no_route_is_open_but_those_that_tell_nothing() {
     let open: Vec<String> =
         table().into_iter().filter(|row| row.access.is_open()).map(|row| row.path).collect();
-    assert_eq!(open, ["/healthz", "/readyz", "/version", "/openapi.json", "/docs"]);
+    assert_eq!(open, ["/healthz", "/readyz", "/version", "/openapi.json", "/docs", LOGIN]);
     let server = Guarded::new();
     let mut connection = server.connect();
     for row in table().iter().filter(|row| row.access.is_open()) {
         for token in [None, Some("nonsense")] {
-            assert_eq!(ask(&mut connection, row, token).status, 200, "{row:?}");
+            // Who proves nothing is let in nowhere.
+            let expected = if row.path == LOGIN { 422 } else { 200 };
+            assert_eq!(ask(&mut connection, row, token).status, expected, "{row:?}");
         }
     }
 }

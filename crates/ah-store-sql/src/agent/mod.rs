@@ -374,6 +374,7 @@ fn append(
 impl Agents for SqlStore {
     async fn create_agent(&self, agent: NewAgent) -> Result<Agent, StoreError> {
         agent.check()?;
+        let agent = self.clean(agent);
         self.once(move |tx, ctx| create(tx, ctx, &agent)).await
     }
 
@@ -402,6 +403,7 @@ impl Agents for SqlStore {
     }
 
     async fn update_agent(&self, id: AgentId, wanted: AgentUpdate) -> Result<Agent, StoreError> {
+        let wanted = self.clean(wanted);
         self.write(move |tx, ctx| update(tx, ctx, &id, &wanted)).await
     }
 
@@ -423,6 +425,7 @@ impl Agents for SqlStore {
 
     async fn renew_agent(&self, id: AgentId, renewal: Renewal) -> Result<Session, StoreError> {
         renewal.check()?;
+        let renewal = self.clean(renewal);
         self.once(move |tx, ctx| renew(tx, ctx, &id, &renewal)).await
     }
 
@@ -433,7 +436,12 @@ impl Agents for SqlStore {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
-        self.once(move |tx, ctx| append(tx, ctx, &id, expected.as_ref(), &events)).await
+        let (events, redacted) = self.clean_counted(events);
+        self.once(move |tx, ctx| {
+            let done = append(tx, ctx, &id, expected.as_ref(), &events)?;
+            Ok(Appended { redacted: redacted.clone(), ..done })
+        })
+        .await
     }
 
     async fn agent_sessions(
@@ -447,6 +455,7 @@ impl Agents for SqlStore {
 
     async fn import_agent(&self, import: AgentImport) -> Result<AgentImported, StoreError> {
         import.check()?;
+        let import = self.clean(import);
         self.write(move |tx, ctx| import::import(tx, ctx, &import)).await
     }
 }

@@ -3,14 +3,12 @@
 use ah_model::{Cursor, Message, MessageFilter, MessageStatus, Page, PageRequest};
 use ah_store::StoreError;
 
+use super::block::BLOCK_BITS;
 use super::{OPEN, row};
 use crate::page::{number_cursor, sized_page};
 use crate::party;
 use crate::statement::Statement;
 use crate::tx::{Dialect, Tx, query_all};
-
-/// A message's number without these bits is its block.
-const BLOCK_BITS: u32 = 10;
 
 pub(super) fn list(
     tx: &mut dyn Tx,

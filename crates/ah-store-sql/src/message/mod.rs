@@ -1,9 +1,10 @@
-//! Messages in SQL: `row` reads and writes the row, `send` queues them, `receive` hands them out and
+//! Messages in SQL: `row` reads and writes the row, `block` finds a party's mail, `send` queues it, `receive` hands them out and
 //! hears their holders, `settle` ends what others or time decided, `list` filters and pages.
 //!
 //! Rows are locked in one order everywhere: agents, approvals, questions, then messages by ascending
 //! number. Who hands messages out or ends leases passes by what is locked and waits for nobody.
 
+mod block;
 mod list;
 mod receive;
 mod row;
@@ -24,6 +25,7 @@ use crate::page::ids_with_prefix;
 use crate::resources::Resources;
 use crate::tx::Tx;
 
+pub(crate) use self::block::Block;
 pub(crate) use self::receive::is_receivable;
 pub(crate) use self::row::{read_party, to_party};
 pub(crate) use self::send::{import, post};
@@ -36,6 +38,7 @@ const OPEN: &str = "acked_at IS NULL AND dead_at IS NULL";
 impl Messages for SqlStore {
     async fn send_message(&self, message: NewMessage) -> Result<Vec<Message>, StoreError> {
         message.check()?;
+        let message = self.clean(message);
         let send = move |tx: &mut dyn Tx, ctx: &Resources| {
             send::send(tx, ctx, &message.from, slice::from_ref(&message)).map(|(_, sent)| sent)
         };
@@ -60,6 +63,7 @@ impl Messages for SqlStore {
 
     async fn receive_messages(&self, receive: Receive) -> Result<Received, StoreError> {
         check_receive(&receive)?;
+        let receive = self.clean(receive);
         // Who only takes often finds nothing, and looking costs no write. A key that was used before
         // is asked about in any case.
         if receive.only_takes() && self.key.is_none() {
@@ -85,6 +89,7 @@ impl Messages for SqlStore {
 
     async fn release_message(&self, release: Release) -> Result<Message, StoreError> {
         release.check()?;
+        let release = self.clean(release);
         self.write_as_due(move |tx, ctx| settle::release(tx, ctx, &release)).await
     }
 
@@ -306,6 +311,33 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_of_a_block_that_a_write_made_and_did_not_keep_is_made_again() {
+        let (_directory, store) = open();
+        let undone = |tx: &mut dyn Tx, ctx: &Resources| -> Result<(), StoreError> {
+            let lost = NewMessage::new(Party::Operator, mira(), "lost");
+            super::send::send(tx, ctx, &Party::Operator, &[lost])?;
+            Err(StoreError::backend("test", "refused"))
+        };
+        block_on(store.write(undone)).unwrap_err();
+        assert_eq!(blocks(&store), []);
+        write_to(&store, "mira").unwrap();
+        assert_eq!(blocks(&store), [("mira".to_owned(), 0), ("operator".to_owned(), 0)]);
+    }
+
+    #[test]
+    fn the_newest_block_keeps_its_entries_when_another_process_empties_it() {
+        let clock = TestClock::new();
+        let (directory, store) = open_at(&clock);
+        let (other, _) = open_in(&directory, &clock);
+        write_to(&store, "mira").unwrap();
+        statements(&other, &["DELETE FROM messages"]);
+        write_to(&store, "mira").unwrap();
+        assert_eq!(blocks(&store), [("mira".to_owned(), 0), ("operator".to_owned(), 0)]);
+        let got = MessageFilter { to: Some(mira()), ..MessageFilter::default() };
+        assert_eq!(listed(&store, &got), ["hello"]);
+    }
+
+    #[test]
     fn mail_from_before_there_were_blocks_is_listed_by_them() {
         let (directory, store) = open();
         for to in [mira(), Party::Operator] {
@@ -322,6 +354,7 @@ mod tests {
                 "DROP TRIGGER messages_into_block",
                 "DROP TRIGGER messages_out_of_block",
                 "DROP TABLE message_blocks",
+                "ALTER TABLE messages DROP COLUMN in_blocks",
                 "CREATE INDEX messages_to ON messages(lower(recipient), number)",
                 "CREATE INDEX messages_from ON messages(lower(sender), number)",
                 "ALTER TABLE executors DROP COLUMN status",
@@ -335,6 +368,12 @@ mod tests {
                 "CREATE UNIQUE INDEX runs_live ON runs(session_id) \
                  WHERE status IN ('pending', 'claimed', 'running', 'stopping')",
                 "DROP TABLE spendings",
+                "DROP TABLE repo_paths",
+                "DROP INDEX repos_fingerprint",
+                "ALTER TABLE repos DROP COLUMN fingerprint",
+                "ALTER TABLE repos DROP COLUMN remote_key",
+                "ALTER TABLE repos DROP COLUMN host",
+                "ALTER TABLE repos DROP COLUMN moved_at",
                 "DELETE FROM schema_migrations WHERE version >= 7",
                 "PRAGMA user_version = 6",
             ],
@@ -350,7 +389,9 @@ mod tests {
                     "8__enrolled_executors",
                     "9__fleets",
                     "10__search",
-                    "11__spendings"
+                    "11__spendings",
+                    "12__known_blocks",
+                    "13__repo_fingerprints"
                 ]
                 .map(str::to_owned)[..]
             )
@@ -496,6 +537,7 @@ mod tests {
         let named = [
             "what approvals, questions and receipts hold is JSON",
             "times and numbers of messages, approvals, questions and receipts are such",
+            "both parties of a message have an entry of its block",
             "a message has a kind and a status of the state machine",
             "a question has a status of the state machine, and an end exactly when it is over",
         ];

@@ -5,9 +5,10 @@ use ah_model::{
 };
 use ah_store::{Kind, StoreError};
 
+use super::block;
 use crate::lull;
 use crate::reader::Reader;
-use crate::tx::{Dialect, Row, Tx, query_first};
+use crate::tx::{Dialect, Param, Row, Tx, query_first};
 
 /// A message of a block, in the words of SQLite's migration that made blocks.
 macro_rules! in_block {
@@ -128,52 +129,63 @@ pub(super) fn lock_in_order<'a>(
         .try_for_each(|number| query_first(tx, &sql, &[number.into()], |row| row.int(0)).map(drop))
 }
 
-const INSERT: &str = "INSERT INTO messages (id, kind, sender, recipient, body, in_reply_to, about, \
-    status, deliveries, attempts, not_before, sent_at, delivered_at, acked_at, dead_at, note) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
-
-const QUEUE: &str = "INSERT INTO messages (id, kind, sender, recipient, body, in_reply_to, about, \
-    status, sent_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-
-/// As [`insert`] for a message that was only just written: the rest of its row is empty.
-pub(super) fn queue(tx: &mut dyn Tx, message: &mut Message) -> Result<(), StoreError> {
-    let params = [
-        message.id.as_str().into(),
-        message.kind.as_str().into(),
-        message.from.as_str().into(),
-        message.to.as_str().into(),
-        (&message.body).into(),
-        message.in_reply_to.as_ref().map(MessageId::as_str).into(),
-        message.about.as_ref().into(),
-        message.status.as_str().into(),
-        message.sent_at.into(),
-    ];
-    message.number = tx.insert_numbered(QUEUE, &params)?;
-    Ok(())
+/// A new row: what its writer says, and `$rest` of what became of it since.
+macro_rules! insert {
+    ($rest:literal, $marks:literal) => {
+        concat!(
+            "INSERT INTO messages (id, kind, sender, recipient, body, in_reply_to, about, status, \
+             sent_at",
+            $rest,
+            ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9",
+            $marks,
+            ")"
+        )
+    };
 }
 
-/// Writes a new row, which nobody holds, and gives the message its number.
+const QUEUE: &str = insert!("", "");
+const QUEUE_KNOWN: &str = insert!(", in_blocks", ", 1");
+const INSERT: &str = insert!(
+    ", deliveries, attempts, not_before, delivered_at, acked_at, dead_at, note",
+    ", $10, $11, $12, $13, $14, $15, $16"
+);
+
+/// Writes the row of a message that was only just written, and gives the message its number.
+pub(super) fn queue(tx: &mut dyn Tx, message: &mut Message) -> Result<(), StoreError> {
+    let known = block::is_known(tx, message)?;
+    let sql = if known { QUEUE_KNOWN } else { QUEUE };
+    message.number = tx.insert_numbered(sql, &as_written(message))?;
+    block::add(tx, message, known)
+}
+
+/// As [`queue`] for a message with a life behind it, which nobody holds.
 pub(super) fn insert(tx: &mut dyn Tx, message: &mut Message) -> Result<(), StoreError> {
-    let params = [
-        message.id.as_str().into(),
-        message.kind.as_str().into(),
-        message.from.as_str().into(),
-        message.to.as_str().into(),
-        (&message.body).into(),
-        message.in_reply_to.as_ref().map(MessageId::as_str).into(),
-        message.about.as_ref().into(),
-        message.status.as_str().into(),
+    let since = [
         message.deliveries.into(),
         message.attempts.into(),
         message.not_before.into(),
-        message.sent_at.into(),
         message.delivered_at.into(),
         message.acked_at.into(),
         message.dead_at.into(),
         message.note.as_ref().into(),
     ];
+    let params = [as_written(message).as_slice(), &since].concat();
     message.number = tx.insert_numbered(INSERT, &params)?;
     Ok(())
+}
+
+fn as_written(message: &Message) -> [Param<'_>; 9] {
+    [
+        message.id.as_str().into(),
+        message.kind.as_str().into(),
+        message.from.as_str().into(),
+        message.to.as_str().into(),
+        (&message.body).into(),
+        message.in_reply_to.as_ref().map(MessageId::as_str).into(),
+        message.about.as_ref().into(),
+        message.status.as_str().into(),
+        message.sent_at.into(),
+    ]
 }
 
 const HAND_OUT: &str = "UPDATE messages SET status = $1, deliveries = $2, not_before = NULL, \

@@ -6,7 +6,7 @@
 mod budget;
 mod old;
 mod purge;
-mod receipt;
+pub(crate) mod receipt;
 mod session;
 
 use ah_model::{

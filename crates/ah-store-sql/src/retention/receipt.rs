@@ -45,7 +45,7 @@ const INSERT: &str = "INSERT INTO receipts (id, kind, subject, started_at, remov
 
 /// The receipt that is under way, or a new one, which nobody else adds to until the transaction
 /// ends. Who begins another of the same at once loses the race and finds this one.
-pub(super) fn open(
+pub(crate) fn open(
     tx: &mut dyn Tx,
     ctx: &Resources,
     kind: ReceiptKind,
@@ -75,14 +75,26 @@ fn save(tx: &mut dyn Tx, receipt: &Receipt) -> Result<(), StoreError> {
 pub(super) fn close_step(
     tx: &mut dyn Tx,
     ctx: &Resources,
-    mut receipt: Receipt,
+    receipt: Receipt,
     budget: Budget,
 ) -> Result<RemovalStep, StoreError> {
     let (removed, more) = budget.spent();
-    receipt.removed.add_all(&removed);
+    let receipt = add_step(tx, ctx, receipt, &removed, more)?;
+    Ok(RemovalStep { receipt, more })
+}
+
+/// Adds what a step did; the one behind which there is no more closes the receipt.
+pub(crate) fn add_step(
+    tx: &mut dyn Tx,
+    ctx: &Resources,
+    mut receipt: Receipt,
+    done: &Tally,
+    more: bool,
+) -> Result<Receipt, StoreError> {
+    receipt.removed.add_all(done);
     receipt.finished_at = (!more).then(|| ctx.now());
     save(tx, &receipt)?;
-    Ok(RemovalStep { receipt, more })
+    Ok(receipt)
 }
 
 /// Adds what the host removed.

@@ -202,6 +202,7 @@ fn restore(tx: &mut dyn Tx, run: &Run) -> Result<bool, StoreError> {
 impl Runs for SqlStore {
     async fn create_run(&self, run: NewRun) -> Result<Run, StoreError> {
         run.check()?;
+        let run = self.clean(run);
         self.once(move |tx, ctx| create(tx, ctx, &run)).await
     }
 
@@ -252,6 +253,7 @@ impl Runs for SqlStore {
 
     async fn take_reports(&self, reports: Reports) -> Result<ReportsTaken, StoreError> {
         reports.check()?;
+        let reports = self.clean(reports);
         self.once(move |tx, ctx| outbox::take(tx, ctx, &reports)).await
     }
 
@@ -282,11 +284,17 @@ impl Runs for SqlStore {
         events: Vec<NewEvent>,
     ) -> Result<Appended, StoreError> {
         NewEvent::check_batch(&events)?;
-        self.once(move |tx, ctx| report::append(tx, ctx, &lease, &events)).await
+        let (events, redacted) = self.clean_counted(events);
+        self.once(move |tx, ctx| {
+            let done = report::append(tx, ctx, &lease, &events)?;
+            Ok(Appended { redacted: redacted.clone(), ..done })
+        })
+        .await
     }
 
     async fn finish_run(&self, lease: Lease, end: RunEnd) -> Result<Run, StoreError> {
         end.check()?;
+        let end = self.clean(end);
         self.once(move |tx, ctx| report::finish(tx, ctx, &lease, &end)).await
     }
 
@@ -328,6 +336,7 @@ impl Runs for SqlStore {
             return Err(Invalid::new("status", format!("{} is no end", run.status)).into());
         }
         run.demands.check()?;
+        let run = self.clean(run);
         self.write(move |tx, _| restore(tx, &run)).await
     }
 }

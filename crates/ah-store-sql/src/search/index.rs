@@ -3,6 +3,7 @@
 use ah_model::{RawJson, SEARCH_RULES};
 use ah_store::StoreError;
 
+use crate::scrub::overwriting;
 use crate::statement::{marks, padded};
 use crate::tx::{Column, Dialect, Tx, query_all, query_first};
 
@@ -48,18 +49,28 @@ const GONE: &str = "SELECT id FROM search_gone WHERE id <= $1 ORDER BY id LIMIT 
 
 /// Takes out events that are gone, at most `rows`, and says how many.
 pub(super) fn remove_gone(tx: &mut dyn Tx, position: u64, rows: u64) -> Result<u64, StoreError> {
-    let gone = query_all(tx, GONE, &[position.into(), rows.into()], |row| row.int(0))?;
-    let key = tx.dialect().index_key();
+    let gone = query_all(tx, GONE, &[position.into(), rows.into()], |row| row.uint(0))?;
+    remove(tx, &gone)?;
     for numbers in gone.chunks(AT_ONCE) {
         let marks = marks(1, numbers.len());
         let params = padded([], numbers.iter().map(|number| (*number).into()));
-        tx.execute(&format!("DELETE FROM search_words WHERE {key} IN ({marks})"), &params)?;
         tx.execute(&format!("DELETE FROM search_gone WHERE id IN ({marks})"), &params)?;
     }
     Ok(gone.len() as u64)
 }
 
 const AT_ONCE: usize = 128;
+
+/// Takes events out.
+pub(super) fn remove(tx: &mut dyn Tx, numbers: &[u64]) -> Result<(), StoreError> {
+    let key = tx.dialect().index_key();
+    for numbers in numbers.chunks(AT_ONCE) {
+        let marks = marks(1, numbers.len());
+        let params = padded([], numbers.iter().map(|number| (*number).into()));
+        tx.execute(&format!("DELETE FROM search_words WHERE {key} IN ({marks})"), &params)?;
+    }
+    Ok(())
+}
 
 /// Where the index stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,11 +89,13 @@ pub(super) fn state(tx: &mut dyn Tx) -> Result<State, StoreError> {
     read.ok_or_else(|| StoreError::corrupt("search index", "it does not say where it stands"))
 }
 
-const MOVE: &str = "UPDATE search_index SET position = $1 WHERE position = $2 AND rules = $3";
+const MOVE: &str = "UPDATE search_index SET position = $1 \
+    WHERE position = $2 AND rules = $3 AND merging = $4";
 
 /// Moves on, unless somebody else has done so meanwhile.
-pub(super) fn move_on(tx: &mut dyn Tx, from: u64, to: u64) -> Result<bool, StoreError> {
-    Ok(tx.execute(MOVE, &[to.into(), from.into(), SEARCH_RULES.into()])? > 0)
+pub(super) fn move_on(tx: &mut dyn Tx, from: &State, to: u64) -> Result<bool, StoreError> {
+    let params = [to.into(), from.position.into(), SEARCH_RULES.into(), from.merging.into()];
+    Ok(tx.execute(MOVE, &params)? > 0)
 }
 
 const EMPTY_SQLITE: &str = "INSERT INTO search_words (search_words) VALUES ('delete-all')";
@@ -109,6 +122,15 @@ const SET_MERGING: &str = "UPDATE search_index SET merging = $1";
 
 pub(super) const TO_BEGIN: u64 = 1;
 const UNDER_WAY: u64 = 2;
+/// From here on a number that rises with every scrub of events, and says to begin as well.
+const SCRUBBED: u64 = 3;
+const NOTE_SCRUB: &str = "UPDATE search_index SET merging = \
+    CASE WHEN merging < $1 THEN $1 ELSE merging + 1 END";
+
+/// Notes that events were changed, on both engines.
+pub(super) fn note_scrub(tx: &mut dyn Tx) -> Result<(), StoreError> {
+    tx.execute(NOTE_SCRUB, &[SCRUBBED.into()]).map(drop)
+}
 
 pub(super) fn set_merging(tx: &mut dyn Tx, merging: u64) -> Result<(), StoreError> {
     // PostgreSQL gives the room of rows that are gone away by itself.
@@ -120,9 +142,16 @@ pub(super) fn set_merging(tx: &mut dyn Tx, merging: u64) -> Result<(), StoreErro
 
 /// Writes out some of what is gone.
 pub(super) fn merge(tx: &mut dyn Tx, merging: u64) -> Result<(), StoreError> {
+    if tx.dialect() == Dialect::Postgres {
+        return tx.execute(SET_MERGING, &[0_u64.into()]).map(drop);
+    }
+    overwriting(tx, |tx| merge_some(tx, merging))
+}
+
+fn merge_some(tx: &mut dyn Tx, merging: u64) -> Result<(), StoreError> {
     let changes = |tx: &mut dyn Tx| query_first(tx, CHANGES, &[], |row| row.int(0));
     let before = changes(tx)?;
-    if merging == TO_BEGIN {
+    if merging == TO_BEGIN || merging >= SCRUBBED {
         tx.execute(MERGE_BEGIN, &[])?;
         return set_merging(tx, UNDER_WAY);
     }

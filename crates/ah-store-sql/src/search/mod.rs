@@ -3,7 +3,7 @@
 
 mod index;
 mod terms;
-mod upkeep;
+pub(crate) mod upkeep;
 
 use std::collections::HashMap;
 

@@ -122,9 +122,13 @@ fn write(tx: &mut dyn Tx, batch: &Batch) -> Result<IndexStep, StoreError> {
         index::clear(tx)?;
         return done(tx, batch, 0);
     }
+    // What was read may have been scrubbed meanwhile: then it is read again.
+    if index::state(tx)?.merging != batch.state.merging {
+        return done(tx, &Batch::nothing(batch.state), 0);
+    }
     // Somebody else may have read the same: then it is in the index already.
     if batch.events > 0 {
-        if !index::move_on(tx, batch.state.position, batch.to)? {
+        if !index::move_on(tx, &batch.state, batch.to)? {
             return done(tx, &Batch::nothing(batch.state), 0);
         }
         index::insert(tx, &batch.entries)?;
@@ -139,6 +143,40 @@ fn write(tx: &mut dyn Tx, batch: &Batch) -> Result<IndexStep, StoreError> {
         _ => {}
     }
     done(tx, batch, removed)
+}
+
+/// Puts the words of changed events in the place of those that they had, and sees to it that the old
+/// ones leave the file. Who read one before it was changed finds that out by the same row.
+pub(crate) fn rewrite(tx: &mut dyn Tx, events: &[(u64, Event)]) -> Result<(), StoreError> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    index::note_scrub(tx)?;
+    let state = index::state(tx)?;
+    if state.rules != SEARCH_RULES {
+        return Ok(());
+    }
+    let known: Vec<(u64, Option<Event>)> = events
+        .iter()
+        .filter(|(number, _)| *number <= state.position)
+        .map(|(number, event)| (*number, Some(event.clone())))
+        .collect();
+    let places = places(tx, &known)?;
+    let numbers: Vec<u64> = known.iter().map(|(number, _)| *number).collect();
+    index::remove(tx, &numbers)?;
+    let entry =
+        |(number, event): &(u64, Option<Event>)| Some((*number, words(event.as_ref()?, &places)?));
+    let entries: Vec<Entry> = known.iter().filter_map(entry).collect();
+    if entries.is_empty() { Ok(()) } else { index::insert(tx, &entries) }
+}
+
+/// One step of upkeep, as long as there is something to write out. Whether there is more.
+pub(crate) async fn settle(store: &SqlStore) -> Result<bool, StoreError> {
+    let state = store.read(|tx, _| index::state(tx)).await?;
+    if state.merging == 0 {
+        return Ok(false);
+    }
+    step(store, PageLimit::MAX).await.map(|_| true)
 }
 
 const NEWEST: &str = "SELECT coalesce(max(id), 0) FROM events";

@@ -118,7 +118,11 @@ fn refuse_taken(
     if query_first(tx, LAST_SEQ, &[id.as_str().into()], |row| row.int(0))?.is_some() {
         return Err(StoreError::conflict(Kind::Session, id, "exists already"));
     }
-    let Some(origin) = origin else { return Ok(()) };
+    origin.map_or(Ok(()), |origin| refuse_known(tx, origin))
+}
+
+/// Refuses an origin that a session has.
+fn refuse_known(tx: &mut dyn Tx, origin: &Origin) -> Result<(), StoreError> {
     match of_origin(tx, origin)? {
         None => Ok(()),
         Some(holder) => {
@@ -187,6 +191,7 @@ pub(crate) fn save_if_changed(
     if session == before { Ok(()) } else { save_status(tx, ctx, session) }
 }
 
+const SET_ORIGIN: &str = "UPDATE sessions SET source = $1, external_id = $2 WHERE id = $3";
 const SET_KIND: &str = "UPDATE sessions SET agent_id = $1 WHERE id = $2";
 
 /// Takes in what a program says of a session that is locked.
@@ -196,6 +201,12 @@ pub(crate) fn apply_update(
     mut session: Session,
     wanted: &SessionUpdate,
 ) -> Result<Session, StoreError> {
+    let refused = |reason| StoreError::conflict(Kind::Session, &session.id, reason);
+    if let Some(origin) = session.new_origin(wanted).map_err(refused)? {
+        refuse_known(tx, origin)?;
+        let Origin { source, external_id } = origin;
+        tx.execute(SET_ORIGIN, &[source.into(), external_id.into(), session.id.as_str().into()])?;
+    }
     session.update(wanted, ctx.now());
     row::overwrite(tx, &session)?;
     if let Some(kind) = &wanted.agent {
@@ -334,6 +345,7 @@ fn known_parent(
 impl Sessions for SqlStore {
     async fn create_session(&self, session: NewSession) -> Result<Session, StoreError> {
         session.check()?;
+        let session = self.clean(session);
         self.once(move |tx, ctx| create(tx, ctx, session.clone(), Place::default())).await
     }
 
@@ -363,6 +375,7 @@ impl Sessions for SqlStore {
         change: StatusChange,
     ) -> Result<Session, StoreError> {
         change.check()?;
+        let change = self.clean(change);
         self.write(move |tx, ctx| set_status(tx, ctx, &id, change.clone())).await
     }
 
@@ -381,6 +394,7 @@ impl Sessions for SqlStore {
 
     async fn rename_session(&self, id: SessionId, title: String) -> Result<Session, StoreError> {
         Session::check_title(&title)?;
+        let title = self.clean(title);
         self.write(move |tx, ctx| {
             lock(tx, &id)?;
             let title = Some(title.as_str()).filter(|title| !title.is_empty());
@@ -407,6 +421,7 @@ impl Sessions for SqlStore {
         wanted: SessionFork,
     ) -> Result<Session, StoreError> {
         wanted.title.as_deref().map_or(Ok(()), Session::check_title)?;
+        let wanted = SessionFork { title: self.clean(wanted.title), ..wanted };
         self.once(move |tx, ctx| fork(tx, ctx, &id, &wanted)).await
     }
 
@@ -416,6 +431,7 @@ impl Sessions for SqlStore {
 
     async fn restore_session(&self, header: ExportHeader) -> Result<Session, StoreError> {
         header.check()?;
+        let header = self.clean(header);
         self.write(move |tx, ctx| restore(tx, ctx, &header)).await
     }
 }

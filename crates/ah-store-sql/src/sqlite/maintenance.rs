@@ -21,6 +21,9 @@ const COMPACT_PAGES: i64 = 2_048;
 /// Bytes given back at a time while others write: a few milliseconds' work.
 const RECLAIM_STEP_BYTES: u64 = 1024 * 1024;
 
+/// How long emptying the log waits for readers.
+const EMPTY_WAIT: Duration = Duration::from_millis(50);
+
 /// What a database file holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseStats {
@@ -113,6 +116,18 @@ impl Engine {
         let bytes = (before - left).max(0).unsigned_abs() * page_bytes;
         // What others freed meanwhile counts as not given back; none at all means: not now.
         Ok(Reclaimed { bytes, more: left > 0 && bytes > 0 })
+    }
+
+    /// Writes the whole log into the database and empties it. Whether it could: somebody who still
+    /// reads an older state is not waited for long, because writers wait meanwhile.
+    pub(crate) fn empty_log(&self) -> Result<bool, StoreError> {
+        self.pool.with(|connection| {
+            let map = |error| error::map(error, self.path(), "empty the log of");
+            connection.busy_timeout(EMPTY_WAIT).map_err(map)?;
+            let busy = self.pragma(connection, "wal_checkpoint(TRUNCATE)");
+            connection.busy_timeout(self.pool.busy_timeout).map_err(map)?;
+            Ok(busy? == 0)
+        })
     }
 
     fn run(&self, sql: &str) -> Result<(), StoreError> {

@@ -49,7 +49,7 @@ pub(crate) fn open(
     connection.set_db_config(planned_once, true).map_err(map)?;
     connection
         .execute_batch(&format!(
-            "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL; \
+            "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = FAST; \
              PRAGMA wal_autocheckpoint = {AUTOCHECKPOINT_PAGES}; PRAGMA cache_size = {CACHE_KIB};"
         ))
         .map_err(map)?;

@@ -9,6 +9,7 @@ use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection};
 
 use super::error;
+use crate::change::Note;
 use crate::lull::Lull;
 use crate::names::Names;
 use crate::tx::{Column, Dialect, More, Param, Row, Tx, parameters_in_order};
@@ -24,11 +25,13 @@ pub(crate) struct SqliteTx<'a> {
     at_hand: Vec<(String, CachedStatement<'a>)>,
     lull: Lull,
     names: Option<&'a mut Names>,
+    notes: Vec<Note>,
 }
 
 impl<'a> SqliteTx<'a> {
     pub(super) fn new(connection: &'a Connection, path: &'a Path) -> Self {
-        Self { connection, path, at_hand: Vec::new(), lull: Lull::default(), names: None }
+        let (at_hand, lull, notes) = (Vec::new(), Lull::default(), Vec::new());
+        Self { connection, path, at_hand, lull, names: None, notes }
     }
 
     /// One that may write, and so knows what writes before it knew.
@@ -94,6 +97,10 @@ impl Tx for SqliteTx<'_> {
 
     fn names(&mut self) -> Option<&mut Names> {
         self.names.as_deref_mut()
+    }
+
+    fn notes(&mut self) -> Option<&mut Vec<Note>> {
+        self.names.is_some().then_some(&mut self.notes)
     }
 
     fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {

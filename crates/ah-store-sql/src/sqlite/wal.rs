@@ -10,8 +10,8 @@
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ah_store::StoreError;
 
@@ -34,6 +34,9 @@ pub(crate) struct Wal {
     /// A sync has failed. The kernel may have marked the pages clean all the same, so a later sync
     /// of the WAL proves nothing about them.
     suspect: AtomicBool,
+    /// Threads sync one after another: the kernel tells of a failure once for an open file, so one
+    /// of two at the same time would take its own for done.
+    turn: Mutex<()>,
 }
 
 impl Wal {
@@ -43,6 +46,7 @@ impl Wal {
             durability,
             file: OnceLock::new(),
             suspect: AtomicBool::new(false),
+            turn: Mutex::default(),
         }
     }
 
@@ -55,12 +59,23 @@ impl Wal {
         if self.durability == Durability::Normal {
             return Ok(());
         }
+        let _turn = self.turn();
         if self.suspect.load(Ordering::Acquire) {
             checkpoint()?;
             self.suspect.store(false, Ordering::Release);
             return Ok(());
         }
         self.sync_file().inspect_err(|_| self.suspect.store(true, Ordering::Release))
+    }
+
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A disk that takes as long as it is held.
+    #[cfg(test)]
+    pub(super) fn hold(&self) -> MutexGuard<'_, ()> {
+        self.turn()
     }
 
     fn sync_file(&self) -> Result<(), StoreError> {

@@ -22,6 +22,7 @@ use super::queue_lock::{QueueLock, Turn};
 use super::tx::SqliteTx;
 use super::wal::Wal;
 use crate::Job;
+use crate::change;
 use crate::hub::Hub;
 use crate::names::{self, Names};
 
@@ -31,6 +32,9 @@ const PURPOSE: &str = "write to";
 const BATCH_MAX: usize = 512;
 /// Longest wait for callers to come back with their next write.
 const GATHER_MAX: Duration = Duration::from_millis(1);
+/// Most batches in a row that are handed over: who waits for the queue lock in another process is
+/// sure to get it only while this one syncs.
+const HAND_OVERS_MAX: usize = 8;
 /// Longest wait for the threads to end.
 const CLOSE_MAX: Duration = Duration::from_millis(200);
 /// How often waiting writes are looked at for having waited too long.
@@ -44,9 +48,30 @@ struct Waiting {
     answer: oneshot::Sender<Answer>,
 }
 
+/// Writes of one transaction, and what to answer each once it is durable.
+struct Batch {
+    writes: Vec<Waiting>,
+    answers: Vec<Answer>,
+}
+
+impl Batch {
+    fn answer(self) {
+        for (waiting, answer) in self.writes.into_iter().zip(self.answers) {
+            // A caller that went away has nobody to tell.
+            let _ = waiting.answer.send(answer);
+        }
+    }
+}
+
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Waiting>,
+    /// Written while others waited: on their way to the disk.
+    committed: Vec<Batch>,
+    /// How many of those are unanswered, also while they are synced.
+    unanswered: usize,
+    /// How many were handed over since the writer synced one itself.
+    handed_over: usize,
     /// Somebody of this process is writing.
     taken: bool,
     threads: Vec<JoinHandle<()>>,
@@ -61,6 +86,8 @@ pub(crate) struct Writer {
     hub: Hub,
     queue: Mutex<Queue>,
     changed: Condvar,
+    /// Wakes the thread that syncs.
+    more_committed: Condvar,
     /// Wakes the watchdog only, which otherwise looks at its own pace.
     closing: Condvar,
     callers: Callers,
@@ -76,10 +103,23 @@ impl Writer {
         hub: Hub,
         callers: Callers,
     ) -> Arc<Self> {
-        let (queue, changed, closing) = (Mutex::default(), Condvar::new(), Condvar::new());
+        let (queue, closing) = (Mutex::default(), Condvar::new());
+        let (changed, more_committed) = (Condvar::new(), Condvar::new());
         let bell = lock.bell();
         let names = Mutex::default();
-        Arc::new(Self { pool, lock, bell, wal, hub, queue, changed, closing, callers, names })
+        Arc::new(Self {
+            pool,
+            lock,
+            bell,
+            wal,
+            hub,
+            queue,
+            changed,
+            more_committed,
+            closing,
+            callers,
+            names,
+        })
     }
 
     /// Runs `job` in a transaction and returns once it is durable.
@@ -89,13 +129,17 @@ impl Writer {
             Err(job) => job,
         };
         let (answer, answered) = oneshot::channel();
-        {
+        let is_idle = {
             let mut queue = self.queue();
             // Threads first: a write that is answered with their failure must not be done later.
             self.start_threads(&mut queue)?;
             queue.waiting.push_back(Waiting { job, since: Instant::now(), answer });
+            !queue.taken
+        };
+        // Who writes looks for what waits before it goes.
+        if is_idle {
+            self.changed.notify_one();
         }
-        self.changed.notify_one();
         answered
             .await
             .unwrap_or_else(|_| Err(StoreError::backend("write", "the writer has stopped")))
@@ -110,6 +154,7 @@ impl Writer {
         let threads = std::mem::take(&mut queue.threads);
         drop(queue);
         self.changed.notify_all();
+        self.more_committed.notify_all();
         self.closing.notify_all();
         let start = Instant::now();
         for thread in threads {
@@ -137,13 +182,15 @@ impl Writer {
         };
         let answer = self.commit(turn, |connection, path, names| {
             let mut tx = SqliteTx::writing(connection, path, names);
-            job(&mut tx).and_then(|()| Names::settle(&mut tx))
+            job(&mut tx)?;
+            change::write(&mut tx)?;
+            Names::settle(&mut tx)
         });
-        Ok(Ok(answer))
+        Ok(Ok(answer.and_then(|()| self.make_durable())))
     }
 
-    /// One transaction around `work`, then the sync. The queue lock is given up before the sync, so
-    /// that other processes commit meanwhile.
+    /// One transaction around `work`, seen by all but not yet synced. The queue lock is given up
+    /// before the sync, so that other processes commit meanwhile.
     fn commit(
         &self,
         turn: Turn<'_>,
@@ -168,6 +215,11 @@ impl Writer {
         drop(names);
         drop(turn);
         self.bell.ring();
+        Ok(())
+    }
+
+    /// Syncs every commit before it, and wakes who waits for one.
+    fn make_durable(&self) -> Answer {
         self.wal.sync(|| self.checkpoint())?;
         self.hub.wake();
         Ok(())
@@ -205,6 +257,7 @@ impl Writer {
             return Ok(());
         }
         queue.threads.push(self.start_thread("ah-writer", Self::serve)?);
+        queue.threads.push(self.start_thread("ah-sync", Self::sync_committed)?);
         queue.threads.push(self.start_thread("ah-watchdog", Self::refuse_late)?);
         Ok(())
     }
@@ -245,12 +298,12 @@ impl Writer {
         let written = match self.lock.take() {
             Ok(turn) => self.write_batch(turn),
             Err(error) => {
-                refuse(self.take_batch(), &error);
-                0
+                refuse(self.take_batch().0, &error);
+                Written::default()
             }
         };
         // One write alone shares nothing: its caller does the next one itself.
-        written > 1 && self.gather(written, start.elapsed())
+        written.writes > 1 && self.gather(written.callers, start.elapsed())
     }
 
     /// Lets the callers just answered come back, so that their next writes share a sync again:
@@ -267,19 +320,21 @@ impl Writer {
         }
     }
 
-    fn take_batch(&self) -> Vec<Waiting> {
+    /// What waits, and how many callers there are with those whose writes are being synced.
+    fn take_batch(&self) -> (Vec<Waiting>, usize) {
         let mut queue = self.queue();
         let count = queue.waiting.len().min(BATCH_MAX);
-        queue.waiting.drain(..count).collect()
+        let callers = queue.waiting.len() + queue.unanswered;
+        (queue.waiting.drain(..count).collect(), callers)
     }
 
     /// Runs everything that waits in one transaction. A write that is refused is undone alone.
-    fn write_batch(&self, turn: Turn<'_>) -> usize {
+    fn write_batch(&self, turn: Turn<'_>) -> Written {
         // Taken after the lock was had: writes that came meanwhile ride along.
-        let mut batch = self.take_batch();
-        let count = batch.len();
-        if count == 0 {
-            return 0;
+        let (mut batch, callers) = self.take_batch();
+        let written = Written { writes: batch.len(), callers };
+        if batch.is_empty() {
+            return written;
         }
         let mut answers = Vec::new();
         let done = self.commit(turn, |connection, path, names| {
@@ -287,15 +342,55 @@ impl Writer {
             Ok(())
         });
         match done {
-            Ok(()) => {
-                for (waiting, answer) in batch.into_iter().zip(answers) {
-                    // A caller that went away has nobody to tell.
-                    let _ = waiting.answer.send(answer);
-                }
-            }
+            Ok(()) => self.settle(Batch { writes: batch, answers }),
             Err(error) => refuse(batch, &error),
         }
-        count
+        written
+    }
+
+    /// Sees to the sync of a batch: by the other thread if there is more to write meanwhile.
+    fn settle(&self, batch: Batch) {
+        {
+            let mut queue = self.queue();
+            let more = !queue.waiting.is_empty() && !queue.closed;
+            if more && queue.handed_over < HAND_OVERS_MAX {
+                queue.handed_over += 1;
+                queue.unanswered += batch.writes.len();
+                queue.committed.push(batch);
+                self.more_committed.notify_one();
+                return;
+            }
+            queue.handed_over = 0;
+        }
+        match self.make_durable() {
+            Ok(()) => batch.answer(),
+            Err(error) => refuse(batch.writes, &error),
+        }
+    }
+
+    /// The thread that syncs what the writer handed over, all of it at once.
+    fn sync_committed(&self) {
+        loop {
+            let batches = {
+                let mut queue = self.queue();
+                while queue.committed.is_empty() {
+                    if queue.closed {
+                        return;
+                    }
+                    queue = self.more_committed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                }
+                std::mem::take(&mut queue.committed)
+            };
+            let count: usize = batches.iter().map(|batch| batch.writes.len()).sum();
+            let done = self.make_durable();
+            self.queue().unanswered -= count;
+            for batch in batches {
+                match &done {
+                    Ok(()) => batch.answer(),
+                    Err(error) => refuse(batch.writes, error),
+                }
+            }
+        }
     }
 
     /// The watchdog thread: a write that waited too long is refused as busy.
@@ -312,6 +407,14 @@ impl Writer {
             }
         }
     }
+}
+
+/// What a batch was.
+#[derive(Default)]
+struct Written {
+    writes: usize,
+    /// Those who wrote, and those whose writes before it were not answered yet.
+    callers: usize,
 }
 
 /// Lets the next writer of the process in when dropped.
@@ -362,12 +465,18 @@ fn run_together(
     let mut answers = Vec::with_capacity(batch.len());
     for waiting in batch {
         let before = connection.total_changes();
+        let noted = change::waiting(tx);
         match (waiting.job)(tx) {
             Err(error) if connection.is_autocommit() => return Err(error),
             Err(_) if connection.total_changes() != before => return Ok(None),
-            answer => answers.push(answer),
+            Err(error) => {
+                change::take_back(tx, noted);
+                answers.push(Err(error));
+            }
+            Ok(()) => answers.push(Ok(())),
         }
     }
+    change::write(tx)?;
     Names::settle(tx)?;
     Ok(Some(answers))
 }
@@ -376,7 +485,7 @@ fn run_together(
 /// rolled everything back itself, as it does when the disk is full.
 fn run_apart(tx: &mut SqliteTx<'_>, job: &mut Job) -> Result<Answer, StoreError> {
     tx.control("SAVEPOINT job", PURPOSE)?;
-    let answer = job(tx);
+    let answer = job(tx).and_then(|()| change::write(tx));
     match answer {
         Err(error) if tx.connection().is_autocommit() => return Err(error),
         Err(_) => {
@@ -408,6 +517,10 @@ fn refuse(batch: Vec<Waiting>, error: &StoreError) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::super::Durability;
+    use super::super::open::{Missing, open};
     use super::*;
     use crate::tx::Tx;
 
@@ -465,5 +578,85 @@ mod tests {
         let batch = vec![once, waiting(|_| refuses()), adds(1, || Ok(()))];
         assert_eq!(outcome(batch), (vec![true, false, true], vec![1]));
         assert_eq!(runs.load(std::sync::atomic::Ordering::Relaxed), 1);
+    }
+
+    /// A writer of a database with one empty table, whose commits `wal` makes durable.
+    fn writer(directory: &Path, wal: Wal) -> Arc<Writer> {
+        let path = directory.join("t.db");
+        let connection = open(&path, Missing::Create, Duration::from_secs(10)).unwrap();
+        let schema = "PRAGMA journal_mode = WAL; CREATE TABLE t (number INTEGER PRIMARY KEY);
+                      CREATE TABLE changes (id INTEGER PRIMARY KEY);";
+        connection.execute_batch(schema).unwrap();
+        let lock = QueueLock::open(&path).unwrap();
+        let pool = Arc::new(Pool::new(path, Duration::from_secs(10), connection));
+        Writer::new(pool, lock, wal, Hub::new(), Callers::Tasks)
+    }
+
+    fn rows(writer: &Writer) -> i64 {
+        let count = "SELECT count(*) FROM t";
+        let count = |connection: &Connection| {
+            Ok(connection.query_row(count, [], |row| row.get(0)).unwrap())
+        };
+        writer.pool.with(count).unwrap()
+    }
+
+    fn until(holds: impl Fn() -> bool) {
+        while !holds() {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Two writes, the second of which comes while the first is done; `meanwhile` runs once both
+    /// can be seen. What each was answered, and whether before `meanwhile`.
+    fn one_after_another(writer: &Arc<Writer>, meanwhile: impl FnOnce()) -> [(bool, bool); 2] {
+        let released = AtomicBool::new(false);
+        let write = |number: u64, then: Box<dyn Fn() + Send>| {
+            let job = move |tx: &mut dyn Tx| {
+                then();
+                tx.execute("INSERT INTO t (number) VALUES ($1)", &[number.into()]).map(drop)
+            };
+            let answer = ah_store::block_on(writer.write(Box::new(job)));
+            (answer.is_ok(), !released.load(Ordering::SeqCst))
+        };
+        let (begun, other) = (Arc::new(AtomicBool::new(false)), Arc::clone(writer));
+        let begins = Arc::clone(&begun);
+        std::thread::scope(|scope| {
+            let first = move || {
+                begins.store(true, Ordering::SeqCst);
+                until(|| !other.queue().waiting.is_empty());
+            };
+            let first = scope.spawn(|| write(1, Box::new(first)));
+            until(|| begun.load(Ordering::SeqCst));
+            let second = scope.spawn(|| write(2, Box::new(|| ())));
+            until(|| rows(writer) == 2);
+            released.store(true, Ordering::SeqCst);
+            meanwhile();
+            [first.join().unwrap(), second.join().unwrap()]
+        })
+    }
+
+    #[test]
+    fn what_comes_while_a_batch_is_synced_is_written_meanwhile_and_nothing_is_answered_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.db");
+        let writer = writer(directory.path(), Wal::new(&path, Durability::Full));
+        let disk = writer.wal.hold();
+        assert_eq!(one_after_another(&writer, || drop(disk)), [(true, false), (true, false)]);
+        writer.close();
+    }
+
+    #[test]
+    fn of_two_batches_one_is_refused_by_a_failed_sync_and_the_other_waits_for_a_checkpoint() {
+        let directory = tempfile::tempdir().unwrap();
+        // There is no WAL of that name, so it cannot be synced.
+        let wal = Wal::new(&directory.path().join("other.db"), Durability::Full);
+        let writer = writer(directory.path(), wal);
+        let disk = writer.wal.hold();
+        let mut answered = one_after_another(&writer, || drop(disk));
+        answered.sort_unstable();
+        assert_eq!(answered, [(false, false), (true, false)]);
+        let wal = std::fs::metadata(directory.path().join("t.db-wal")).unwrap().len();
+        assert_eq!(wal, 0, "copied to the database and emptied");
+        writer.close();
     }
 }

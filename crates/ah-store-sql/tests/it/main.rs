@@ -10,6 +10,7 @@ mod postgres;
 mod schema;
 mod sqlite;
 mod version_10;
+mod version_11;
 mod version_3;
 mod version_5;
 mod version_7;

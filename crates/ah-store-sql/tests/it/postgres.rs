@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ah_conformance::{Harness, ModelHarness, SeededIds, TestClock};
 use ah_model::{
-    Beginning, HiveSwept, Hold, NewAgent, NewMessage, NewQuestion, Party, Receive, Renewal,
-    RetentionRules,
+    Beginning, HiveSwept, Hold, NewAgent, NewMessage, NewQuestion, Party, Receive, Redaction,
+    Renewal, RetentionRules,
 };
 use ah_store::{Agents, Capabilities, Hive, Ids, Messages, Questions, Retention, Store, block_on};
 use ah_store_sql::{PostgresOptions, SqlStore};
@@ -68,6 +68,10 @@ impl Harness for PostgresHarness {
 
     fn clock(&self) -> &TestClock {
         &self.clock
+    }
+
+    fn careless(&mut self) -> Arc<dyn Store> {
+        Arc::new(self.store.clone().unwrap().with_redaction(Redaction::Off))
     }
 
     async fn reopen(&mut self) {

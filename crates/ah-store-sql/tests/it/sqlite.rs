@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ah_conformance::{Harness, SeededIds, TestClock};
+use ah_model::Redaction;
 use ah_store::{Capabilities, Ids, Store};
 use ah_store_sql::{SqlStore, SqliteOptions};
 use async_trait::async_trait;
@@ -43,6 +44,10 @@ impl Harness for SqliteHarness {
 
     fn clock(&self) -> &TestClock {
         &self.clock
+    }
+
+    fn careless(&mut self) -> Arc<dyn Store> {
+        Arc::new(self.store.clone().unwrap().with_redaction(Redaction::Off))
     }
 
     async fn reopen(&mut self) {

@@ -64,7 +64,9 @@ fn check(store: &SqlStore, upgrade: &Upgrade) {
                 "8__enrolled_executors",
                 "9__fleets",
                 "10__search",
-                "11__spendings"
+                "11__spendings",
+                "12__known_blocks",
+                "13__repo_fingerprints"
             ]
             .map(str::to_owned)
             .as_slice()

@@ -60,8 +60,15 @@ const ROWS: &str = r#"
       (7, 'message_blocks', 'of another time', '2026-01-02T03:04:05.000Z');"#;
 
 fn check(store: &SqlStore, upgrade: &Upgrade) {
-    let steps =
-        ["8__enrolled_executors", "9__fleets", "10__search", "11__spendings"].map(str::to_owned);
+    let steps = [
+        "8__enrolled_executors",
+        "9__fleets",
+        "10__search",
+        "11__spendings",
+        "12__known_blocks",
+        "13__repo_fingerprints",
+    ]
+    .map(str::to_owned);
     assert_eq!((upgrade.from, upgrade.steps.as_slice()), (7, steps.as_slice()));
     let page = PageRequest::default;
     let known = block_on(store.list_executors(ExecutorFilter::default(), page())).unwrap().items;

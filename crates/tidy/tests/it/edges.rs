@@ -79,10 +79,23 @@ const ROOMS: &[Room] = &[
         never: &["tokio", "rusqlite", "postgres", "axum", "clap"],
     },
     Room {
+        name: "ah-snapshot",
+        uses: &["ah-model", "ah-process"],
+        tests_use: &[],
+        never: &["tokio", "rusqlite", "postgres", "axum", "clap"],
+    },
+    Room {
         name: "ah-import",
         uses: &["ah-model", "ah-store"],
         tests_use: &["ah-conformance", "ah-store-sql"],
         never: &["axum", "reqwest", "clap"],
+    },
+    Room {
+        name: "ah-run",
+        // Foreign streams become events here, and working copies are made of snapshots.
+        uses: &["ah-import", "ah-model", "ah-process", "ah-snapshot", "ah-store"],
+        tests_use: TESTED,
+        never: &["axum", "clap", "rusqlite", "postgres"],
     },
     Room {
         name: "ah-tui",
@@ -102,6 +115,8 @@ const ROOMS: &[Room] = &[
             "ah-access",
             "ah-bundle",
             "ah-import",
+            "ah-run",
+            "ah-snapshot",
             "ah-tui",
         ],
         tests_use: TESTED,

@@ -40,5 +40,5 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let coordinator = args.coordinator_compat.map(|port| SocketAddr::new(bind.ip(), port));
     let residents = Residents::Elsewhere;
     let executors = Some(&args.executors);
-    serve(app, &Serving { bind, auth, insecure, tls, coordinator, residents, executors })
+    serve(app, &Serving { bind, auth, insecure, tls, coordinator, residents, runs: 0, executors })
 }

@@ -43,9 +43,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
-    let wanted = wanted(app, args)?;
+    let mut wanted = wanted(app, args)?;
     wanted.check().map_err(correct_flag)?;
     let host = app.host()?;
+    wanted.session.repo = app.settled(&**host.store(), wanted.session.repo)?;
     let agent = block_on(host.store().create_agent(wanted))?;
     if let Err(error) = host.create_home(&agent) {
         // The agent is there; whatever needs its home makes it, or says why not.

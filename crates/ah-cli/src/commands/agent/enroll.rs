@@ -100,7 +100,12 @@ fn parts(
         path.map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
     let detector =
         Detector { root: PathBuf::from("/"), search: search.clone(), storage: directory.clone() };
-    let machine = detector.machine();
+    let programs = programs(&args.program)?;
+    let mut machine = detector.machine();
+    // Runs may demand an agent kind by its name, whatever its program is called.
+    let kinds = programs.by_kind.keys().filter(|kind| !machine.agents.contains(kind)).cloned();
+    let kinds: Vec<String> = kinds.collect();
+    machine.agents.extend(kinds);
     let id = keyring.id().executor_id()?;
     let holder = format!("process {}", std::process::id());
     let handle = mailbox.handle();
@@ -108,7 +113,7 @@ fn parts(
     let options = HostOptions {
         keeper: keeper()?,
         work: app.environment.current_dir()?.to_owned(),
-        programs: programs(&args.program)?,
+        programs,
         search,
         environment: Vec::new(),
         withheld: vec!["AH_TOKEN".to_owned(), "VAULT_TOKEN".to_owned()],

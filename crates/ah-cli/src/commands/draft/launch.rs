@@ -21,6 +21,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
         Some(_) => app.repo()?,
         None => detect::from_flag(&fields.repository, app.current_dir()?)?,
     };
+    let repo = app.settled(&*store, repo)?;
     let mut task =
         args.delivery.task(app, fields.description, &fields.models, fields.branch, repo)?;
     task.project_dir = task.repo.root_path.clone();

@@ -1,12 +1,15 @@
 //! The ways of a call into the store.
 
+use std::path::Path;
+
 use ah_import::{HookCall, HookFate, record_hooks};
 use ah_store::{Store, block_on};
 
 use super::spool::{Drained, Spool};
 use super::{Args, answer};
 use crate::app::App;
-use crate::commands::import::repo_of;
+use crate::detect::fingerprint::HOOK_PATIENCE;
+use crate::whereabouts::{self, Looking};
 
 /// What became of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +55,8 @@ pub(super) fn deliver(app: &App, args: &Args, call: &HookCall, spool: &Spool) ->
 /// Appends the call. If there are older ones that cannot be brought in yet it waits with them, so
 /// that they stay in order.
 fn record(store: &dyn Store, call: &HookCall, spool: &Spool) -> HookFate {
+    let looking = Looking::Records(HOOK_PATIENCE);
+    let repo_of = |dir: &Path| whereabouts::repo_of(store, dir, looking);
     match spool.drain(|calls| block_on(record_hooks(store, calls, &repo_of))) {
         Drained::Empty | Drained::ByAnother => {
             let fates = block_on(record_hooks(store, std::slice::from_ref(call), &repo_of));

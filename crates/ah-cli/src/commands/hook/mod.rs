@@ -21,7 +21,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use ah_import::{HookCall, HookTool};
-use ah_model::{RawJson, to_hex};
+use ah_model::{RawJson, Redaction, Redactor, to_hex};
 use ah_store::{Clock, IdSource, SystemClock, SystemIds};
 
 pub(crate) use self::gate::TIMEOUT_SECONDS;
@@ -30,7 +30,8 @@ use self::deliver::Delivered;
 use self::spool::Spool;
 use crate::app::App;
 use crate::cli::GlobalArgs;
-use crate::environment::Environment;
+use crate::config::Config;
+use crate::environment::{AH_SESSION_ID, Environment};
 use crate::error::CommandError;
 
 /// The word that a fast start is for.
@@ -112,7 +113,8 @@ fn take(args: &Args, global: &GlobalArgs, environment: &Environment) {
     };
     if std::thread::Builder::new().name("ah-hook".to_owned()).spawn(work).is_err() {
         // A machine without room for a thread: the next call brings this one in.
-        if let Some(call) = read(args.kind, environment, &Spool::of(environment)) {
+        let spool = Spool::of(environment);
+        if let Some(call) = read(args.kind, environment, &spool, Redaction::On) {
             keep(&call, environment, STORE_UNTIL);
         }
         return;
@@ -137,19 +139,28 @@ fn take(args: &Args, global: &GlobalArgs, environment: &Environment) {
 
 fn work(args: &Args, global: GlobalArgs, environment: Environment, tell: &Sender<News>) {
     let spool = Spool::of(&environment);
-    let Some(call) = read(args.kind, &environment, &spool) else {
+    let app = App::new(global, environment);
+    let redaction = app.config().map_or(Redaction::On, Config::redaction);
+    let Some(call) = read(args.kind, &app.environment, &spool, redaction) else {
         let _ = tell.send(News::Done(Delivered::Nothing));
         return;
     };
     let call = Arc::new(call);
     let _ = tell.send(News::Read(Arc::clone(&call)));
     // Whoever waits may have given up by the end: then it has kept the call.
-    let app = App::new(global, environment);
     let _ = tell.send(News::Done(deliver::deliver(&app, args, &call, &spool)));
 }
 
 /// Reads the payload. One that is no JSON belongs to no session: it is put aside, to be looked at.
-fn read(tool: HookTool, environment: &Environment, spool: &Spool) -> Option<HookCall> {
+///
+/// Secrets go here, before anything is written: the file must not hold them either, and the key that
+/// is made of a payload must be the same on every way into the store.
+fn read(
+    tool: HookTool,
+    environment: &Environment,
+    spool: &Spool,
+    redaction: Redaction,
+) -> Option<HookCall> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(PAYLOAD_BYTES_MAX).read_to_end(&mut bytes);
     read.ok().filter(|_| !bytes.trim_ascii().is_empty())?;
@@ -158,11 +169,14 @@ fn read(tool: HookTool, environment: &Environment, spool: &Spool) -> Option<Hook
     let text = std::str::from_utf8(&bytes).ok();
     let payload = text.and_then(|text| RawJson::parse("payload", text, usize::MAX).ok());
     let Some(payload) = payload else {
-        spool.put_aside(at, &id, &bytes);
+        let (text, _) = Redactor::clean(redaction, String::from_utf8_lossy(&bytes).into_owned());
+        spool.put_aside(at, &id, text.as_bytes());
         return None;
     };
+    let (payload, _) = Redactor::clean(redaction, payload);
     let dir = environment.current_dir().ok().and_then(|dir| dir.to_str()).map(str::to_owned);
-    Some(HookCall { tool, id, at, dir, payload })
+    let session = environment.var(AH_SESSION_ID).and_then(|id| id.parse().ok());
+    Some(HookCall { tool, id, at, dir, session, payload })
 }
 
 /// Keeps a call for the next one to bring in, and waits so long for the disk: from when the file has

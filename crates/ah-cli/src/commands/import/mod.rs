@@ -14,7 +14,6 @@ use ah_store::Store;
 use clap::Subcommand;
 
 use self::transcripts::Tool;
-pub(crate) use self::transcripts::repo_of;
 use crate::app::App;
 use crate::error::CommandError;
 use crate::lazy::Lazy;

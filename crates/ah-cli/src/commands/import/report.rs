@@ -199,6 +199,9 @@ fn of_transcripts(report: &TranscriptReport) -> Shown<'_> {
     head.push(("sessions", by_outcome(report.sessions)));
     head.extend(of_records(&report.records));
     head.push(("new tokens", tokens));
+    if !report.redacted.is_empty() {
+        head.push(("secrets taken out", report.redacted.to_string()));
+    }
     let (remarks, more_remarks) = (&report.remarks[..], report.more_remarks);
     Shown { head, remarks, more_remarks, details: details.collect() }
 }

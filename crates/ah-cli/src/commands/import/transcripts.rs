@@ -6,13 +6,15 @@ use ah_import::{
     ImportError, Progress, TranscriptOptions, TranscriptReport, import_claude_code, import_codex,
     import_gemini, import_goose, import_opencode,
 };
-use ah_model::{NewRepo, Timestamp, Vcs};
+use ah_model::{NewRepo, Timestamp};
 use ah_store::{Store, block_on};
 
 use super::{HowArgs, progress, report, watch};
 use crate::app::App;
+use crate::detect::fingerprint::PATIENCE;
 use crate::error::{CommandError, Exit};
-use crate::{detect, when};
+use crate::when;
+use crate::whereabouts::{self, Looking};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -126,10 +128,22 @@ pub(super) fn run_all(app: &App, which: &WhichArgs) -> Result<(), CommandError> 
 }
 
 impl WhichArgs {
-    pub(super) fn options(&self, app: &App) -> Result<TranscriptOptions<'static>, CommandError> {
+    pub(super) fn options<'a>(
+        &self,
+        app: &App,
+        repo_of: &'a (dyn Fn(&Path) -> NewRepo + Sync),
+    ) -> Result<TranscriptOptions<'a>, CommandError> {
         let at = |text: &String| when::parse(text, app.now());
         let since: Option<Timestamp> = self.since.as_ref().map(at).transpose()?;
-        Ok(TranscriptOptions { dry_run: self.how.dry_run, since, only: None, repo_of: &repo_of })
+        Ok(TranscriptOptions { dry_run: self.how.dry_run, since, only: None, repo_of })
+    }
+
+    /// How the repository of a session is looked for.
+    pub(super) fn looking(&self) -> Looking {
+        match self.how.dry_run {
+            true => Looking::Only,
+            false => Looking::Records(PATIENCE),
+        }
     }
 
     fn import(
@@ -137,8 +151,9 @@ impl WhichArgs {
         app: &App,
         tools: &[(Tool, PathBuf)],
     ) -> Result<Vec<TranscriptReport>, CommandError> {
-        let options = self.options(app)?;
         let store = app.store()?;
+        let repo_of = |dir: &Path| whereabouts::repo_of(&*store, dir, self.looking());
+        let options = self.options(app, &repo_of)?;
         let mut reports = Vec::new();
         for (tool, root) in tools {
             let bar = progress::bar(app);
@@ -148,16 +163,4 @@ impl WhichArgs {
         }
         Ok(reports)
     }
-}
-
-/// The repository around a directory, or the directory itself: it may be in none, be gone, or be
-/// one of another machine.
-pub(crate) fn repo_of(dir: &Path) -> NewRepo {
-    let found = if dir.is_absolute() { detect::detect(dir).ok().flatten() } else { None };
-    found.unwrap_or_else(|| NewRepo {
-        vcs: Vcs::None,
-        root_path: Some(dir.to_string_lossy().into_owned()),
-        remote_url: None,
-        default_branch: None,
-    })
 }

@@ -17,6 +17,7 @@ use super::report;
 use super::transcripts::{Tool, WhichArgs};
 use crate::app::App;
 use crate::error::CommandError;
+use crate::whereabouts;
 
 /// How long a look waits for the next one. Looks at many files wait longer, so many times what they
 /// took, but a line that is written comes within a second.
@@ -33,7 +34,8 @@ pub(super) fn run(
     tools: &[(Tool, PathBuf)],
 ) -> Result<(), CommandError> {
     let store = app.store()?;
-    let options = which.options(app)?;
+    let repo_of = |dir: &Path| whereabouts::repo_of(&*store, dir, which.looking());
+    let options = which.options(app, &repo_of)?;
     let places = tools.iter().map(|(tool, root)| Followed::new(*tool, root));
     let mut places: Vec<_> = places.collect();
     let shown: Vec<_> = tools.iter().map(|(_, root)| root.display().to_string()).collect();

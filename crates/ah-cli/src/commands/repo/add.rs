@@ -16,6 +16,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
         Some(place) => detect::from_flag(place, app.current_dir()?)?,
         None => app.repo()?,
     };
-    let repo = block_on(app.store()?.put_repo(found))?;
+    let store = app.store()?;
+    let found = app.settled(&*store, found)?;
+    let repo = block_on(store.put_repo(found))?;
     app.output.result(&repo, |repo| repo.id.to_string())
 }

@@ -19,11 +19,12 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
             let place = args.place.as_str();
             let absolute = app.current_dir()?.join(place);
             let absolute = absolute.canonicalize().unwrap_or(absolute);
-            let found = find(&*store, |repo| match repo.found.root_path.as_deref() {
+            let mut found = find(&*store, |repo| match repo.found.root_path.as_deref() {
                 Some(root) => absolute.as_os_str() == root,
                 None => repo.found.remote_url.as_deref() == Some(place),
             })?;
-            found.ok_or_else(|| StoreError::not_found(Kind::Repo, place))?
+            let found = found.pop().ok_or_else(|| StoreError::not_found(Kind::Repo, place))?;
+            found.id
         }
     };
     block_on(store.remove_repo(id))?;

@@ -3,6 +3,7 @@ use ah_store::block_on;
 
 use super::view;
 use crate::app::App;
+use crate::commands::local;
 use crate::commands::paging::{Look, Paging};
 use crate::error::CommandError;
 
@@ -22,6 +23,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
+    local::reconcile(app)?;
     let store = app.store()?;
     let session = args.session.as_deref().map(|id| app.session_id(&*store, id)).transpose()?;
     let filter = RunFilter {

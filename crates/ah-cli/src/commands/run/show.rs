@@ -2,6 +2,7 @@ use ah_store::block_on;
 
 use super::view;
 use crate::app::App;
+use crate::commands::local;
 use crate::error::CommandError;
 
 #[derive(Debug, clap::Args)]
@@ -11,6 +12,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
+    local::reconcile(app)?;
     let run = block_on(app.store()?.run(args.id.parse()?))?;
     app.output.result(&run, view::run)
 }

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use ah_model::{Appended, NewEvent, RawJson, limits};
+use ah_model::{Appended, NewEvent, RawJson, Redactions, limits};
 use ah_store::block_on;
 
 use super::append_lines;
@@ -88,5 +88,14 @@ pub(crate) fn print(app: &App, done: &Appended) -> Result<(), CommandError> {
     app.output.result(done, |done| match done.appended {
         0 => format!("{} (was there already)", done.first_seq),
         _ => done.first_seq.to_string(),
-    })
+    })?;
+    say_redacted(app, &done.redacted);
+    Ok(())
+}
+
+/// Says what was not kept.
+pub(crate) fn say_redacted(app: &App, redacted: &Redactions) {
+    if !redacted.is_empty() && !app.output.is_json() {
+        app.output.talk(&format!("secrets taken out: {redacted}"));
+    }
 }

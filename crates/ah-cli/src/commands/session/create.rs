@@ -73,6 +73,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
         ..args.session.wanted(app, args.agent.as_deref())?
     };
     let store = app.store()?;
+    wanted.repo = app.settled(&*store, wanted.repo)?;
     wanted.parent = args.parent.as_deref().map(|id| app.session_id(&*store, id)).transpose()?;
     let session = block_on(store.create_session(wanted))?;
     app.output.result(&session, |session| session.id.to_string())

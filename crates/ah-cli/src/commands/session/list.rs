@@ -3,6 +3,7 @@ use ah_store::block_on;
 
 use super::view;
 use crate::app::App;
+use crate::commands::local;
 use crate::commands::paging::{Look, Paging};
 use crate::commands::repo;
 use crate::error::CommandError;
@@ -42,12 +43,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
+    local::reconcile(app)?;
     let store = app.store()?;
     let mut filter = filter(app, args)?;
     filter.parent = args.parent.as_deref().map(|id| app.session_id(&*store, id)).transpose()?;
     if args.here || app.global.repo.is_some() {
         // Looking does not record: a repository nobody worked in has no number, and no sessions.
-        filter.repo_id = Some(repo::known(&*store, &app.repo_or_directory()?)?.unwrap_or(NO_REPO));
+        filter.repo_id = Some(repo::wanted(app, &*store)?.unwrap_or(NO_REPO));
     }
     let now = app.now();
     let empty = match filter == SessionFilter::default() {

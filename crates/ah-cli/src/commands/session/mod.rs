@@ -2,6 +2,7 @@
 
 pub(crate) mod append;
 mod append_lines;
+mod attach;
 mod context;
 mod create;
 mod delete;
@@ -12,10 +13,13 @@ mod fork;
 mod import;
 mod list;
 pub(crate) mod log;
+mod logs;
 mod pin;
 mod rename;
+mod resume;
 mod set_status;
 mod show;
+mod stop;
 pub(crate) mod view;
 
 use clap::Subcommand;
@@ -42,6 +46,14 @@ pub(crate) enum Command {
     Context(Lazy<context::Args>),
     /// Print a session's events and wait for new ones
     Follow(Lazy<follow::Args>),
+    /// Go on with a session: with its own tool, or told anew to another
+    Resume(Lazy<resume::Args>),
+    /// Follow what the agent of a session writes, until it has ended
+    Attach(Lazy<attach::Args>),
+    /// Print what the agent of a session wrote
+    Logs(Lazy<logs::Args>),
+    /// Ask the agent of a session to stop
+    Stop(Lazy<stop::Args>),
     /// Move a session's status
     SetStatus(Lazy<set_status::Args>),
     /// Begin a session that goes on from a point of another's log
@@ -67,6 +79,10 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
         Command::Events(args) => events::run(app, &args),
         Command::Context(args) => context::run(app, &args),
         Command::Follow(args) => follow::run(app, &args),
+        Command::Resume(args) => resume::run(app, &args),
+        Command::Attach(args) => attach::run(app, &args),
+        Command::Logs(args) => logs::run(app, &args),
+        Command::Stop(args) => stop::run(app, &args),
         Command::SetStatus(args) => set_status::run(app, &args),
         Command::Fork(args) => fork::run(app, &args),
         Command::Rename(args) => rename::run(app, &args),

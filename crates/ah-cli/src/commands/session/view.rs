@@ -1,6 +1,6 @@
 //! Sessions and events as people read them.
 
-use ah_model::{Event, Fleet, MemberName, Session, Timestamp, Usage};
+use ah_model::{Event, Fleet, MemberName, Session, SessionDetails, Timestamp, Usage};
 
 use crate::output::{cut, fields, printable};
 use crate::when::ago;
@@ -42,6 +42,8 @@ pub(crate) fn session(session: &Session, fleet: Option<&Fleet>) -> String {
         ),
         ("repository", text(&session.repo.root_path.clone().or(session.repo.remote_url.clone()))),
         ("directory", text(&session.details.project_dir)),
+        ("working copy", text(&session.details.workspace_path)),
+        ("pane", pane(&session.details)),
         ("runtime", session.runtime.kind.to_string()),
         ("workspace", text(&session.workspace)),
         ("labels", labels.join(" ")),
@@ -58,6 +60,15 @@ pub(crate) fn session(session: &Session, fleet: Option<&Fleet>) -> String {
         ("last activity", session.last_activity_at.to_string()),
         ("ended", session.ended_at.map(|at| at.to_string()).unwrap_or_default()),
     ])
+}
+
+/// Where its agent has its terminal.
+fn pane(details: &SessionDetails) -> String {
+    let Some(kind) = &details.multiplexer_kind else { return String::new() };
+    let window = details.mux_window.map(|window| format!(":{window}")).unwrap_or_default();
+    let session = details.mux_session.as_deref().unwrap_or_default();
+    let pane = details.pane_left.as_ref().map(|pane| format!(" ({pane})")).unwrap_or_default();
+    printable(&format!("{kind} {session}{window}{pane}"))
 }
 
 fn members(fleet: &Fleet) -> String {

@@ -99,7 +99,7 @@ fn filter(app: &App, args: &Args, store: &dyn Store) -> Result<SpendingFilter, C
     let at = |text: &Option<String>| text.as_deref().map(|text| day(text, now)).transpose();
     let repo_id = match app.global.repo {
         // Looking does not record: a repository nobody worked in has no number, and cost nothing.
-        Some(_) => Some(repo::known(store, &app.repo()?)?.unwrap_or(NO_REPO)),
+        Some(_) => Some(repo::wanted(app, store)?.unwrap_or(NO_REPO)),
         None => None,
     };
     Ok(SpendingFilter {

@@ -1,8 +1,8 @@
 use std::path::{Path, PathBuf};
 
 use ah_model::{AgentKindRef, Labels, NewRepo, NewTask, TaskBatch, limits};
-use ah_store::block_on;
 
+use super::launch::{LaunchArgs, launch};
 use crate::app::App;
 use crate::commands::session::RuntimeArgs;
 use crate::error::CommandError;
@@ -21,6 +21,8 @@ pub(crate) struct Args {
     prompt_file: Option<PathBuf>,
     #[command(flatten)]
     delivery: DeliveryArgs,
+    #[command(flatten)]
+    launch: LaunchArgs,
 }
 
 /// Everything of a task but its prompt and branch; launching a draft takes it too.
@@ -71,6 +73,7 @@ impl DeliveryArgs {
             delivery: self.delivery.as_deref().map(str::parse).transpose()?,
             labels: Labels::from_pairs(&self.labels)?,
             project_dir: Some(app.current_dir()?.to_string_lossy().into_owned()),
+            execution: None,
         };
         task.check()?;
         Ok(task)
@@ -85,8 +88,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
         Some(prompt) => prompt,
         None => ask_text(app.asking(), "prompt", "--prompt")?,
     };
-    let task = args.delivery.task(app, prompt, &[], None, app.repo()?)?;
-    print(app, &block_on(app.store()?.create_task(task))?)
+    let repo = app.settled(&*app.store()?, app.repo()?)?;
+    let task = args.delivery.task(app, prompt, &[], None, repo)?;
+    launch(app, &args.launch, task)
 }
 
 pub(crate) fn print(app: &App, batch: &TaskBatch) -> Result<(), CommandError> {

@@ -2,6 +2,7 @@ use ah_model::{Task, TaskFilter};
 use ah_store::block_on;
 
 use crate::app::App;
+use crate::commands::local;
 use crate::commands::paging::{Look, Paging};
 use crate::error::CommandError;
 use crate::output::printable;
@@ -21,6 +22,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
+    local::reconcile(app)?;
     let store = app.store()?;
     let session = args.session.as_deref().map(|id| app.session_id(&*store, id)).transpose()?;
     let batch_id = args.batch.as_deref().map(str::parse).transpose()?;

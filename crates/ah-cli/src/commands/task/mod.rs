@@ -1,6 +1,8 @@
 //! `ah task`: what people asked agents to do.
 
+mod clean;
 mod create;
+mod launch;
 mod list;
 mod show;
 
@@ -20,6 +22,8 @@ pub(crate) enum Command {
     List(Lazy<list::Args>),
     /// Show one task
     Show(Lazy<show::Args>),
+    /// Remove the working copy that was made for a task
+    Clean(Lazy<clean::Args>),
 }
 
 pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
@@ -27,5 +31,6 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
         Command::Create(args) => create::run(app, &args),
         Command::List(args) => list::run(app, &args),
         Command::Show(args) => show::run(app, &args),
+        Command::Clean(args) => clean::run(app, &args),
     }
 }

@@ -1,6 +1,7 @@
 use ah_store::block_on;
 
 use crate::app::App;
+use crate::commands::local;
 use crate::error::CommandError;
 use crate::output::{fields, printable_lines};
 
@@ -11,6 +12,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
+    local::reconcile(app)?;
     let task = block_on(app.store()?.task(args.id))?;
     app.output.result(&task, |task| {
         let labels: Vec<_> = task.labels.0.iter().map(|(k, v)| format!("{k}={v}")).collect();

@@ -44,8 +44,14 @@ pub(super) fn create(path: &Path) -> Acked {
 fn acked() -> Acked {
     let mut acked = Acked::default();
     let session_id = SESSION.parse().unwrap();
-    let all =
-        Appended { session_id, first_seq: 1, last_seq: LINES, appended: LINES, duplicates: 0 };
+    let all = Appended {
+        session_id,
+        first_seq: 1,
+        last_seq: LINES,
+        appended: LINES,
+        duplicates: 0,
+        redacted: ah_model::Redactions::default(),
+    };
     acked.add(OLD_WRITER, &all);
     acked
 }

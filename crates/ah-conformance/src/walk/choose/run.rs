@@ -28,7 +28,7 @@ impl Chooser<'_> {
             30..=36 => Op::Finish(self.lease(), self.run_end()),
             37..=39 => Op::Sweep,
             40..=42 => Op::Renew(self.lease(), self.lease_ms()),
-            43..=45 => Op::Bind(self.lease(), self.session_update()),
+            43..=45 => Op::Bind(self.lease(), Box::new(self.session_update())),
             46..=48 => Op::Append(self.lease(), self.events()),
             49 | 50 => Op::StopSession(self.live_session()),
             51 | 52 => Op::Stop(self.lease().run_id),

@@ -33,7 +33,7 @@ pub(super) async fn perform(
         Op::Renew(lease, lease_ms) => run(&store.renew_run(held(lease), lease_ms).await?),
         Op::Lose(lease) => run(&store.lose_run(held(lease)).await?),
         Op::Start(lease) => run(&store.start_run(held(lease)).await?),
-        Op::Bind(lease, update) => json!(store.bind_run(held(lease), update).await?),
+        Op::Bind(lease, update) => json!(store.bind_run(held(lease), *update).await?),
         Op::Append(lease, events) => json!(store.append_to_run(held(lease), events).await?),
         Op::Finish(lease, end) => run(&store.finish_run(held(lease), end).await?),
         Op::StopSession(id) => json!(store.stop_session(names.id(&id)).await?),

@@ -55,7 +55,7 @@ const PIECES: [&str; 49] = [
 ];
 
 /// Pieces that secrets, masks and what looks like them are made of.
-fn piece() -> impl Strategy<Value = String> {
+pub(super) fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => prop::sample::select(&PIECES[..]).prop_map(str::to_owned),
         1 => "[A-Za-z0-9_/+=-]{1,50}",

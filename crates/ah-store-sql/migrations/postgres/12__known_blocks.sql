@@ -1,0 +1,1 @@
+-- PostgreSQL has no blocks: nobody needs to say what is known of them.
