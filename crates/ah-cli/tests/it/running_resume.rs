@@ -185,6 +185,43 @@ fn a_worktree_leaves_the_users_checkout_alone_until_it_is_cleaned() {
 }
 
 #[test]
+fn a_copy_of_a_snapshot_has_what_is_not_committed_and_leaves_it_alone() {
+    let home = with_kinds(&[("shell", "cat file; echo new > made", "pwd")]);
+    std::fs::write(home.work().join("file"), "committed\n").unwrap();
+    git(&home, &["add", "file"]);
+    git(&home, &["commit", "--quiet", "-m", "first"]);
+    std::fs::write(home.work().join("file"), "edited\n").unwrap();
+    let status = || git(&home, &["status", "--porcelain=v2", "--branch"]);
+    let before = status();
+    let words = ["task", "create", "--prompt", "x", "--agent", "shell", "--run"];
+    let done = home.run(&[&words[..], &["--working-copy", "snapshot"]].concat());
+    assert_eq!(succeeded(&done, "run"), "edited\n");
+    assert_eq!(status(), before);
+    assert!(!home.work().join("made").exists());
+    let copy = text(&session_of(&home), "workspacePath").to_owned();
+    assert!(std::path::Path::new(&copy).join("made").exists(), "{copy}");
+}
+
+#[test]
+fn a_session_goes_on_where_its_repository_was_moved_to() {
+    let home = with_kinds(&[("shell", "true", "pwd")]);
+    git(&home, &["commit", "--quiet", "--allow-empty", "-m", "first"]);
+    let id = first(&home, "shell", "begin");
+    let moved = home.path().join("moved");
+    std::fs::rename(home.work(), &moved).unwrap();
+    let done = home.ah(&["session", "resume", &id, "go on"]).current_dir(&moved).output().unwrap();
+    assert_eq!(succeeded(&done, "resume"), format!("{}\n", moved.display()));
+    assert_eq!(session_of_in(&home, &moved, &id)["projectDir"], json!(moved));
+}
+
+/// The session, asked for from a directory that is there.
+fn session_of_in(home: &Home, directory: &std::path::Path, id: &str) -> Value {
+    let mut command = home.ah(&["session", "show", id, "--json"]);
+    let shown = command.current_dir(directory).output().unwrap();
+    serde_json::from_str(&succeeded(&shown, "show")).unwrap()
+}
+
+#[test]
 fn a_live_session_is_found_by_its_task() {
     let home = with_kinds(&[("shell", "while [ ! -e go ]; do sleep 0.02; done", "true")]);
     let task = detached(&home, "shell");
