@@ -4,6 +4,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::agents::Agents;
+use crate::browser::Browser;
 use crate::packages;
 use crate::postgres::{Database, IfMissing, Sync};
 use crate::process::{self, Failure, cargo, describe, step};
@@ -16,10 +17,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         .contains(&Check::Tests)
         .then(|| step("postgres", || Database::obtain(Sync::Off, IfMissing::Install)))
         .transpose()?;
-    let mut agents = None;
+    let (mut agents, mut browser) = (None, None);
     if database.is_some() {
         step("git", packages::git)?;
         agents = Some(step("agents", || Ok(Agents::obtain()))?);
+        browser = Some(step("browser", || Ok(Browser::obtain()))?);
     }
     for check in &selection.checks {
         let mut command = check.command(&selection.runner_arguments);
@@ -29,6 +31,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         if let Some(agents) = &agents {
             agents.apply(&mut command);
         }
+        if let Some(browser) = &browser {
+            browser.apply(&mut command);
+        }
         step(check.name(), || {
             eprintln!("    {}", describe(&command));
             process::run(&mut command)
@@ -36,6 +41,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     }
     if let Some(Database::Skipped) = database {
         eprintln!("warning: the PostgreSQL tests were SKIPPED (AH_TEST_POSTGRES=skip)");
+    }
+    if let Some(browser) = &browser {
+        browser.warn();
     }
     eprintln!("all checks passed in {:.1} s", started.elapsed().as_secs_f64());
     Ok(())

@@ -9,6 +9,7 @@
 
 mod agents;
 mod bench;
+mod browser;
 mod checks;
 mod fuzz;
 mod migrations;
@@ -30,14 +31,20 @@ Usage: cargo xtask COMMAND
                                      append-processes, history, postgres, process;
                                      --json prints one document on stdout
   fuzz [TARGET]... [--cases N]       mutate the inputs of parsers: redact-text, redact-json,
-       [--seed N] [--case N]         cursor, bundle, pointer, frame, mux; --case runs one again
+       [--seed N] [--case N]         cursor, bundle, pointer, frame, mux, hook; --case runs one
+                                     again
   postgres -- PROGRAM [ARGS]         run PROGRAM beside a private PostgreSQL server
   agents -- PROGRAM [ARGS]           run PROGRAM with Claude Code and Codex, installed with npm
+  browser -- PROGRAM [ARGS]          run PROGRAM with Chromium and node, found or installed
+  dashboard [ARGS]                   click through the dashboard of a release build and measure it;
+                                     --sessions 100000 fills the store first, --only JOB
+  tour                               make the pictures of docs/tour.md anew
   freeze-migrations                  record the checksums of new migrations
 
 Environment:
   AH_TEST_POSTGRES   URL of a server to use instead of a private one, or `skip`
   AH_TEST_AGENTS     `skip`: test what was recorded of agents instead of installing them
+  AH_TEST_BROWSER    `skip`: leave the tests of the dashboard in a browser out
   AH_POSTGRES_BIN    the only directory to look in for `postgres` and `initdb`
 ";
 
@@ -67,6 +74,9 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         "bench" => bench::run(rest),
         "fuzz" => fuzz::run(rest),
         "agents" => agents::run(rest),
+        "browser" => browser::run(rest),
+        "dashboard" => browser::measure(rest),
+        "tour" => browser::tour(),
         "postgres" => postgres::run(rest),
         "freeze-migrations" => migrations::freeze(rest),
         "help" | "-h" | "--help" => {

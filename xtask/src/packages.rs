@@ -63,7 +63,8 @@ pub(crate) fn install(command: &mut Command, advice: &str) -> Result<(), Failure
         .map_err(|failure| Failure::new(format!("{}\n{advice}", failure.message)))
 }
 
-fn has(program: &str) -> bool {
+/// Whether a program starts.
+pub(crate) fn has(program: &str) -> bool {
     process::succeeds(Command::new(program).arg("--version"))
 }
 

@@ -14,6 +14,7 @@ First steps:
   ah session events ID                          read it back
   ah agent create NAME --kind claude-code       make an agent that lives through many sessions
   ah up                                         serve this machine's harbor to other programs
+  ah tui                                        look at it in the terminal
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 conflict or invalid state, 5 not allowed,
 6 remote unreachable, 7 configuration, 8 no repository, 9 store busy or damaged, 10 input needed";

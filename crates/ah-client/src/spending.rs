@@ -1,6 +1,6 @@
 //! Spendings.
 
-use ah_model::{Page, PageRequest, Spending, SpendingFilter};
+use ah_model::{DaySpending, Page, PageRequest, Spending, SpendingFilter};
 use ah_store::{Spendings, StoreError};
 use async_trait::async_trait;
 
@@ -15,5 +15,9 @@ impl Spendings for RestStore {
         page: PageRequest,
     ) -> Result<Page<Spending>, StoreError> {
         self.http.list(Target::new(["spendings"]).query(&filter).query(&page))
+    }
+
+    async fn spending_sums(&self, filter: SpendingFilter) -> Result<Vec<DaySpending>, StoreError> {
+        self.http.items(Target::new(["spendings", "sums"]).query(&filter))
     }
 }

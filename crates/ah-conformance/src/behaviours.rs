@@ -1,7 +1,6 @@
 //! The one list of behaviours, and the macro that stamps a test for each of them.
 
 /// Stamps one `#[test]` per behaviour, in a module per noun, on the store that `$make` makes.
-///
 /// `$make` is the path of a function without parameters that returns `impl Harness` (or a
 /// `Box<dyn Harness>`) around a fresh, empty store. Put each call in a module of its own:
 /// `mod sqlite { ah_conformance::conformance!(super::make_sqlite); }`.
@@ -729,6 +728,7 @@ macro_rules! conformance {
                 a_page_after_a_session_that_is_gone_goes_on_behind_it,
                 each_filter_alone_lists_what_matches,
                 filters_together_list_what_passes_all_and_page_too,
+                forks_are_listed_from_the_session_they_go_on_from,
                 a_filter_with_a_nul_byte_matches_nothing,
             }
             spending {
@@ -737,6 +737,7 @@ macro_rules! conformance {
                 costs_that_were_told_stand_apart,
                 the_label_of_a_session_names_the_model_of_events_that_name_none,
                 a_list_is_narrowed_and_paged_each_once,
+                sums_are_those_of_the_list_by_day_and_model,
                 what_a_session_spent_goes_with_it,
                 a_removal_that_is_under_way_takes_no_sum,
                 totals_that_an_import_sets_are_on_the_day_of_the_last_activity,

@@ -1,7 +1,7 @@
 //! Lists of sessions: by last activity, filtered by every part that is given, each once.
 
 use ah_model::{Cursor, NewSession, Session, SessionFilter, SessionStatus, Timestamp};
-use ah_store::Clock;
+use ah_store::{Clock, SessionFork};
 
 use crate::Harness;
 use crate::given::{
@@ -116,7 +116,7 @@ pub async fn each_filter_alone_lists_what_matches(h: &mut dyn Harness) {
     let repo_id = sessions[0].repo_id;
     let text = |text: &str| Some(text.to_owned());
     let at = |ms| Some(Timestamp::from_unix_ms(start.unix_ms() + ms));
-    use SessionStatus::{Cancelled, Created, Failed, Running};
+    use SessionStatus::{Cancelled, Created, Failed, Running, Stopping};
     for (filter, expected) in [
         (filter(|f| f.statuses = vec![Failed]), "s0"),
         (filter(|f| f.statuses = vec![Running, Failed, Running]), "s3 s1 s0"),
@@ -155,6 +155,9 @@ pub async fn each_filter_alone_lists_what_matches(h: &mut dyn Harness) {
         (filter(|f| f.title = text("")), "s5 s4 s3 s2 s1 s0"),
         (filter(|f| f.parent = Some(id("s0"))), "s3 s2"),
         (filter(|f| f.parent = Some(id("nobody"))), ""),
+        (filter(|f| f.statuses = vec![Running]), "s3 s1"),
+        (filter(|f| f.statuses = vec![Stopping, Running]), "s3 s1"),
+        (filter(|f| f.forked_from = Some(id("s0"))), ""),
     ] {
         assert_eq!(listed(h, filter.clone()).await.join(" "), expected, "{filter:?}");
         let rule = sessions.iter().filter(|session| filter.matches(session));
@@ -175,6 +178,7 @@ pub async fn filters_together_list_what_passes_all_and_page_too(h: &mut dyn Harn
         until: Some(Timestamp::MAX),
         title: Some("ger".to_owned()),
         parent: Some(id("s0")),
+        forked_from: None,
     };
     assert_eq!(listed(h, filter).await, ["s3"]);
     let codex = SessionFilter { agent: Some("codex".to_owned()), ..SessionFilter::default() };
@@ -182,6 +186,22 @@ pub async fn filters_together_list_what_passes_all_and_page_too(h: &mut dyn Harn
     let read = paged(2, |page| store.list_sessions(codex.clone(), page)).await;
     let ids: Vec<_> = read.iter().map(|session| session.id.as_str()).collect();
     assert_eq!(ids, ["s5", "s3", "s1", "s0"]);
+}
+
+pub async fn forks_are_listed_from_the_session_they_go_on_from(h: &mut dyn Harness) {
+    for name in ["s1", "s2"] {
+        create(h, name).await;
+        append(h, name, note("{}")).await;
+    }
+    let fork = |name: &str| SessionFork { id: Some(id(name)), ..SessionFork::default() };
+    for (from, name) in [("s1", "f1"), ("s1", "f2"), ("f1", "f3"), ("s2", "f4")] {
+        h.clock().advance_ms(1);
+        h.store().fork_session(id(from), fork(name)).await.unwrap();
+    }
+    for (from, forks) in [("s1", "f2 f1"), ("f1", "f3"), ("s2", "f4"), ("f2", ""), ("no", "")] {
+        let found = listed(h, filter(|f| f.forked_from = Some(id(from)))).await;
+        assert_eq!(found.join(" "), forks, "{from}");
+    }
 }
 
 pub async fn a_filter_with_a_nul_byte_matches_nothing(h: &mut dyn Harness) {

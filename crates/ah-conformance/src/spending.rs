@@ -2,8 +2,8 @@
 
 use ah_model::limits::REMOVAL_ROWS_MAX;
 use ah_model::{
-    Cost, Cursor, Labels, NewEvent, NewSession, Page, PageLimit, RetentionRules, SessionStatus,
-    SessionUpdate, Spending, SpendingFilter, Usage,
+    Cost, Cursor, DaySpending, Labels, NewEvent, NewSession, Page, PageLimit, RetentionRules,
+    SessionStatus, SessionUpdate, Spending, SpendingFilter, Usage,
 };
 use ah_store::StoreError;
 
@@ -185,6 +185,62 @@ pub async fn a_list_is_narrowed_and_paged_each_once(h: &mut dyn Harness) {
     }
     let page = ah_model::PageRequest { limit: PageLimit::new(1).unwrap(), cursor: None };
     assert!(h.store().list_spendings(any(), page).await.unwrap().next_cursor.is_some());
+}
+
+/// A sum of `input` tokens of so many sessions.
+fn sum(day: &str, model: &str, sessions: u64, input: u64, told: Option<&str>) -> DaySpending {
+    let Spending { day, model, usage, told, .. } = spent("s", day, model, input, told);
+    DaySpending { day, model, sessions, usage, told }
+}
+
+pub async fn sums_are_those_of_the_list_by_day_and_model(h: &mut dyn Harness) {
+    let told = r#"{"usage":{"inputTokens":8},"model":"a","costUsd":0.5}"#;
+    let yesterday = "2026-01-01T12:00:00Z";
+    for name in ["s1", "s2"] {
+        create(h, name).await;
+        let events = vec![
+            note(&tokens(1, "b")),
+            note(&tokens(2, "a")),
+            note(&tokens(4, "a")),
+            note(told),
+            at(yesterday, note(&tokens(16, "a"))),
+        ];
+        h.store().append_events(id(name), events).await.unwrap();
+    }
+    let sums = async |filter| h.store().spending_sums(filter).await.unwrap();
+    let all = [
+        sum(TODAY, "a", 2, 12, None),
+        sum(TODAY, "b", 2, 2, None),
+        sum(TODAY, "a", 2, 16, Some("1")),
+        sum("2026-01-01", "a", 2, 32, None),
+    ];
+    assert_eq!(sums(SpendingFilter::default()).await, all);
+    let one = SpendingFilter { session: Some(id("s2")), ..SpendingFilter::default() };
+    let halves = [
+        sum(TODAY, "a", 1, 6, None),
+        sum(TODAY, "b", 1, 1, None),
+        sum(TODAY, "a", 1, 8, Some("0.5")),
+        sum("2026-01-01", "a", 1, 16, None),
+    ];
+    assert_eq!(sums(one).await, halves);
+    let kind = |name: &str| Some(name.to_owned());
+    let codex =
+        SpendingFilter { agent: kind("claude-code"), since: TODAY.parse().ok(), ..<_>::default() };
+    assert_eq!(sums(codex).await, all[..3]);
+    let nobody = SpendingFilter { agent: kind("nobody"), ..SpendingFilter::default() };
+    assert_eq!(sums(nobody).await, []);
+    let until = SpendingFilter { until: "2026-01-01".parse().ok(), ..SpendingFilter::default() };
+    assert_eq!(sums(until).await, all[3..]);
+    // They stop at the largest number, as the rows do.
+    let (tomorrow, most) = ("2026-01-03", i64::MAX as u64 / 2);
+    for name in ["s3", "s4", "s5"] {
+        create(h, name).await;
+        let much = at("2026-01-03T00:00:00Z", note(&tokens(most, "z")));
+        h.store().append_events(id(name), vec![much]).await.unwrap();
+    }
+    let since = SpendingFilter { since: tomorrow.parse().ok(), ..SpendingFilter::default() };
+    let sums = h.store().spending_sums(since).await.unwrap();
+    assert_eq!(sums, [sum(tomorrow, "z", 3, most, None)]);
 }
 
 pub async fn what_a_session_spent_goes_with_it(h: &mut dyn Harness) {

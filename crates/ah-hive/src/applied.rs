@@ -17,7 +17,8 @@ use crate::git::{Git, Output, Repository, TIME_MAX, failed, is_reference};
 use crate::place::{Dir, Lock, is_directory, missing, refused};
 use crate::{Home, HostError};
 
-const BRANCH: &str = "refs/heads/main";
+/// Where the commit in force is.
+pub(crate) const BRANCH: &str = "refs/heads/main";
 /// What must be a directory of the agent's repository itself.
 const FOLDERS: [&str; 3] = [".git", ".git/objects", ".git/refs"];
 /// What would make another repository's objects or references part of it.
@@ -176,7 +177,7 @@ impl<'a> Applied<'a> {
         let output = self.git.try_run(at, &args)?;
         let commit = output.line();
         let whole = commit.len() == 40 && commit.bytes().all(|b| b.is_ascii_hexdigit());
-        match output.is_success() && whole {
+        match output.status.success() && whole {
             true => Ok(commit),
             false => {
                 let whose = self.home.name();
@@ -190,7 +191,7 @@ impl<'a> Applied<'a> {
 
     fn has(&self, at: Repository<'_>, commit: &str) -> Result<bool, HostError> {
         let wanted = format!("{commit}^{{commit}}");
-        Ok(self.git.try_run(at, &["cat-file", "-e", &wanted])?.is_success())
+        Ok(self.git.try_run(at, &["cat-file", "-e", &wanted])?.status.success())
     }
 
     /// Refuses a tree that could fill the disk when it is checked out, or is not whole here.
@@ -231,7 +232,7 @@ impl<'a> Applied<'a> {
     fn value(&self, reference: &str) -> Result<Option<String>, HostError> {
         let output =
             self.git.try_run(self.here(), &["rev-parse", "--quiet", "--verify", reference])?;
-        Ok(output.is_success().then(|| output.line()))
+        Ok(output.status.success().then(|| output.line()))
     }
 
     /// Tags a commit. Doing it again changes nothing; another commit is refused.
@@ -275,7 +276,7 @@ impl<'a> Applied<'a> {
 
     fn is_before(&self, old: &str, new: &str) -> Result<bool, HostError> {
         let args = ["merge-base", "--is-ancestor", old, new];
-        Ok(self.git.try_run(self.here(), &args)?.is_success())
+        Ok(self.git.try_run(self.here(), &args)?.status.success())
     }
 
     /// Checks out `commit` and moves the branch to it.

@@ -4,23 +4,21 @@
 //! monitors, filters, transports, prompts or pagers, nothing fetched when an object is missing, no
 //! indexes of the repository's own making believed. Time and output are bounded. No shell.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use ah_process::Bounds;
+pub(crate) use ah_process::Output;
 
 use crate::HostError;
 
 /// Longest that one call may take.
 pub(crate) const TIME_MAX: Duration = Duration::from_secs(60);
-/// Most that a call may answer.
-const OUTPUT_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// How much is kept of what a call says of errors.
-const ERROR_BYTES_MAX: u64 = 2_048;
+const BOUNDS: Bounds =
+    Bounds { time: TIME_MAX, output_bytes: 16 * 1024 * 1024, error_bytes: 2_048 };
 /// Most bytes of a pack that is taken over.
 const PACK_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Where the program is looked for.
@@ -92,32 +90,6 @@ pub(crate) struct Repository<'a> {
     pub(crate) tree: &'a Path,
 }
 
-/// What a call answered.
-#[derive(Debug)]
-pub(crate) struct Output {
-    status: ExitStatus,
-    /// What it printed.
-    pub(crate) text: Vec<u8>,
-    said: String,
-}
-
-impl Output {
-    /// Whether it said yes.
-    pub(crate) fn is_success(&self) -> bool {
-        self.status.success()
-    }
-
-    /// The first line of what it printed.
-    pub(crate) fn line(&self) -> String {
-        String::from_utf8_lossy(&self.text).lines().next().unwrap_or_default().to_owned()
-    }
-
-    fn reason(&self) -> String {
-        let said = self.said.trim();
-        if said.is_empty() { self.status.to_string() } else { said.replace('\n', "; ") }
-    }
-}
-
 impl Git {
     /// The program at `program`, or of that name.
     pub(crate) fn new(program: impl Into<PathBuf>) -> Self {
@@ -147,6 +119,21 @@ impl Git {
         let name = args.first().copied().unwrap_or_default();
         let mut command = self.at(at, args);
         self.finish(name, spawn(&mut command, name)?)
+    }
+
+    /// Runs a command of whose answer only so many bytes are wanted; whether there were more.
+    pub(crate) fn run_up_to(
+        &self,
+        at: Repository<'_>,
+        args: &[&str],
+        bytes_max: usize,
+    ) -> Result<(Vec<u8>, bool), HostError> {
+        let name = args.first().copied().unwrap_or_default();
+        let mut child = spawn(&mut self.at(at, args), name)?;
+        let bounds = Bounds { output_bytes: bytes_max as u64, ..BOUNDS };
+        let done = ah_process::finish_cut(&mut child, None, bounds);
+        let (output, is_cut) = done.map_err(|error| failed(name, error.to_string()))?;
+        Ok((self.succeed(name, output)?.text, is_cut))
     }
 
     /// Copies a commit with everything it needs from one repository to another; not what is behind
@@ -197,30 +184,15 @@ impl Git {
     }
 
     fn succeed(&self, name: &str, output: Output) -> Result<Output, HostError> {
-        match output.is_success() {
+        match output.status.success() {
             true => Ok(output),
             false => Err(failed(name, output.reason())),
         }
     }
 
-    /// Waits for the end of a call, and makes one if it takes too long or says too much.
     fn finish(&self, name: &str, mut child: Child) -> Result<Output, HostError> {
-        let text = child.stdout.take().map(|pipe| reader(pipe, OUTPUT_BYTES_MAX + 1));
-        let said = child.stderr.take().map(|pipe| reader(pipe, ERROR_BYTES_MAX));
-        let status = wait(&mut child, Instant::now() + TIME_MAX);
-        // Whatever it started and left behind would keep the pipes open.
-        stop(&child);
-        let (text, said) = (collect(text), collect(said));
-        let broken = |error: io::Error| failed(name, error.to_string());
-        let status = status.map_err(broken)?;
-        let (text, said) = (text.map_err(broken)?, said.map_err(broken)?);
-        let Some(status) = status else {
-            return Err(failed(name, format!("not done after {} seconds", TIME_MAX.as_secs())));
-        };
-        if text.len() as u64 > OUTPUT_BYTES_MAX {
-            return Err(failed(name, format!("printed more than {OUTPUT_BYTES_MAX} bytes")));
-        }
-        Ok(Output { status, text, said: String::from_utf8_lossy(&said).into_owned() })
+        let done = ah_process::finish(&mut child, None, BOUNDS);
+        done.map_err(|error| failed(name, error.to_string()))
     }
 }
 
@@ -232,44 +204,6 @@ fn spawn(command: &mut Command, name: &str) -> Result<Child, HostError> {
         }
         _ => failed(name, error.to_string()),
     })
-}
-
-/// Reads what is said up to `max` bytes, and the rest away: who says it must not wait.
-fn reader(mut pipe: impl Read + Send + 'static, max: u64) -> JoinHandle<io::Result<Vec<u8>>> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        pipe.by_ref().take(max).read_to_end(&mut bytes)?;
-        io::copy(&mut pipe, &mut io::sink())?;
-        Ok(bytes)
-    })
-}
-
-fn collect(reader: Option<JoinHandle<io::Result<Vec<u8>>>>) -> io::Result<Vec<u8>> {
-    let joined = reader.map_or(Ok(Ok(Vec::new())), JoinHandle::join);
-    joined.unwrap_or_else(|_| Err(io::Error::other("a reader of its output broke off")))
-}
-
-/// The status once it has ended; none if it had to be ended.
-fn wait(child: &mut Child, until: Instant) -> io::Result<Option<ExitStatus>> {
-    let mut pause = Duration::from_micros(500);
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if Instant::now() >= until {
-            stop(child);
-            child.wait()?;
-            return Ok(None);
-        }
-        thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(20));
-    }
-}
-
-/// Ends what is left of the call's process group.
-fn stop(child: &Child) {
-    // Nothing is left as a rule, and then nothing is to be done.
-    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
 pub(crate) fn failed(command: &str, reason: impl Into<String>) -> HostError {

@@ -7,6 +7,7 @@
 
 mod applied;
 mod carry_out;
+mod diff;
 mod error;
 mod git;
 mod home;

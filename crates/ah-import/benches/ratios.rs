@@ -1,7 +1,8 @@
 //! What an import of a transcript costs over the bare engine: the same payloads under the same keys,
 //! as durable, in the same run.
 //!
-//! A figure is never asserted here: `cargo xtask bench` prints it beside its goal.
+//! A figure is never asserted here: `cargo xtask bench` prints it beside its goal. `--large` takes a
+//! transcript of a gigabyte, once, to see that it costs no more memory.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -23,6 +24,7 @@ use rusqlite::Connection;
 const SESSION: &str = "10000000-0000-4000-8000-000000000001";
 const MEGABYTE: f64 = 1024.0 * 1024.0;
 const FILE_BYTES: usize = 200 * 1024 * 1024;
+const LARGE_BYTES: usize = 1024 * 1024 * 1024;
 /// Events of a transaction, as an import has.
 const BATCH: usize = 5_000;
 const ROUNDS: usize = 3;
@@ -32,15 +34,31 @@ fn main() {
     let json = arguments.iter().any(|argument| argument == "--json");
     let names: Vec<&String> = arguments.iter().filter(|name| !name.starts_with("--")).collect();
     let wanted = |name: &str| names.is_empty() || names.iter().any(|n| name.contains(n.as_str()));
-    if wanted("import claude-code") {
-        transcript(json);
+    let large = arguments.iter().any(|argument| argument == "--large");
+    match wanted("import claude-code") {
+        true if large => large_transcript(json),
+        true => transcript(json),
+        false => {}
     }
+}
+
+fn large_transcript(json: bool) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join(format!("{SESSION}.jsonl"));
+    write(&file, LARGE_BYTES);
+    let megabytes = std::fs::metadata(&file).unwrap().len() as f64 / MEGABYTE;
+    let rate = megabytes / seconds(|| import(&directory.path().join("ours.db"), &file));
+    let peak = peak_megabytes();
+    let name = "import claude-code, 1 GB";
+    print(json, name, "MB/s", rate, None, "at least 50", rate >= 50.0);
+    let name = "import claude-code, 1 GB, peak memory";
+    print(json, name, "MB", peak, None, "at most 200", peak <= 200.0);
 }
 
 fn transcript(json: bool) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join(format!("{SESSION}.jsonl"));
-    write(&file);
+    write(&file, FILE_BYTES);
     let bytes = std::fs::metadata(&file).unwrap().len() as f64 / MEGABYTE;
     let (mut ours, mut raw) = (Vec::new(), Vec::new());
     let mut peak = 0.0;
@@ -105,7 +123,7 @@ fn peak_megabytes() -> f64 {
 }
 
 /// A conversation of turns with a prompt, an answer in two lines, a result and two marks each.
-fn write(path: &Path) {
+fn write(path: &Path, bytes: usize) {
     let mut out = BufWriter::new(File::create(path).unwrap());
     let (mut written, mut turn) = (0, 0_u64);
     let text = "The quick brown fox jumps over the \\\"lazy\\\" dog.\\n".repeat(60);
@@ -113,7 +131,7 @@ fn write(path: &Path) {
         r#""sessionId":"{SESSION}","isSidechain":false,"cwd":"/srv/p","version":"2.1.325","gitBranch":"main","timestamp":"2026-11-15T07:28:18.000Z""#
     );
     let usage = r#""usage":{"input_tokens":1000,"cache_creation_input_tokens":30,"cache_read_input_tokens":200,"output_tokens":50}"#;
-    while written < FILE_BYTES {
+    while written < bytes {
         let uuid = |part: u64| format!("{turn:08x}-0000-4000-8000-{part:012x}");
         let message = format!(
             r#""id":"msg_{turn}","role":"assistant","model":"m","stop_reason":"tool_use",{usage}"#

@@ -170,6 +170,24 @@ pub struct Approval {
     pub problem: Option<String>,
 }
 
+/// What would come into force, or came, with the commit of an approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalDiff {
+    /// The approval.
+    pub approval_id: ApprovalId,
+    /// The exact commit.
+    pub commit: String,
+    /// What it is compared with: what is in force while it is pending, later the commit before it;
+    /// absent when there is none.
+    pub base: Option<String>,
+    /// The difference as git tells it; what is no UTF-8 is replaced.
+    pub text: String,
+    /// Whether the end of it is left out.
+    pub is_cut: bool,
+}
+
 words!(
     /// How an approval is decided.
     Verdict, "verdict",

@@ -67,8 +67,8 @@ pub use agent::{
 pub use agent_import::{AgentImport, AgentImported, SessionImport};
 pub use agent_kind::{AgentKind, AgentKindRef};
 pub use approval::{
-    AGENT_DESTROYED, APPLY_COMMIT, Approval, ApprovalFilter, ApprovalStatus, Decision, NewApproval,
-    SPAWN, Verdict,
+    AGENT_DESTROYED, APPLY_COMMIT, Approval, ApprovalDiff, ApprovalFilter, ApprovalStatus,
+    Decision, NewApproval, SPAWN, Verdict,
 };
 pub use callback::Callback;
 pub use context::{
@@ -156,8 +156,8 @@ pub use session::{
 };
 pub use snapshot::{FileSnapshot, SNAPSHOT, SnapshotProvider};
 pub use spending::{
-    Cost, Day, MODEL_LABEL, Spending, SpendingBy, SpendingFilter, SpendingFold, SpendingKey,
-    SpendingSum, SpendingSums, Spent,
+    Cost, Day, DaySpending, MODEL_LABEL, Spending, SpendingBy, SpendingFilter, SpendingFold,
+    SpendingKey, SpendingSum, SpendingSums, Spent,
 };
 pub use task::{Delivery, NewTask, Task, TaskBatch, TaskFilter};
 pub use text::check_text;

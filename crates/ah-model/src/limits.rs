@@ -144,3 +144,5 @@ pub const SEARCH_WORD_BYTES_MAX: usize = 64;
 pub const SEARCHED_BYTES_MAX: usize = 64 * 1024;
 /// Most events that one search looks at; a page ends early rather than look at more.
 pub const SEARCH_ROWS_MAX: usize = 5_000;
+/// Most sums of spendings in one answer.
+pub const SPENDING_SUMS_MAX: usize = 10_000;

@@ -89,6 +89,7 @@ impl Query for SessionFilter {
         push_some(&mut pairs, "until", self.until.as_ref());
         push_some(&mut pairs, "title", self.title.as_ref());
         push_some(&mut pairs, "parent", self.parent.as_ref());
+        push_some(&mut pairs, "forkedFrom", self.forked_from.as_ref());
         pairs
     }
 
@@ -103,6 +104,7 @@ impl Query for SessionFilter {
             until: parsed(pairs, "until")?,
             title: text(pairs, "title"),
             parent: parsed(pairs, "parent")?,
+            forked_from: parsed(pairs, "forkedFrom")?,
         })
     }
 }
@@ -392,6 +394,7 @@ mod tests {
             until: Some(Timestamp::MAX),
             title: Some("a & b=c ☃".to_owned()),
             parent: Some("p".parse().unwrap()),
+            forked_from: Some("f".parse().unwrap()),
         });
         comes_back(&AgentFilter {
             lifecycles: Lifecycle::ALL.to_vec(),

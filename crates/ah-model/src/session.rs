@@ -691,6 +691,8 @@ pub struct SessionFilter {
     pub title: Option<String>,
     /// Started by this session.
     pub parent: Option<SessionId>,
+    /// Forked from this session.
+    pub forked_from: Option<SessionId>,
 }
 
 impl SessionFilter {
@@ -707,6 +709,9 @@ impl SessionFilter {
             && self.until.is_none_or(|until| session.last_activity_at < until)
             && self.title.as_ref().is_none_or(|part| title.contains(&part.to_ascii_lowercase()))
             && self.parent.as_ref().is_none_or(|id| session.parent_session_id.as_ref() == Some(id))
+            && self.forked_from.as_ref().is_none_or(|id| {
+                session.forked_from.as_ref().is_some_and(|fork| fork.session_id == *id)
+            })
     }
 }
 

@@ -272,6 +272,32 @@ fn place(text: &str) -> Option<(SessionId, SpendingKey)> {
     Some((session, SpendingKey { day, told, model }))
 }
 
+/// What all sessions spent together on a model in a day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct DaySpending {
+    /// The day of the events, in UTC.
+    pub day: Day,
+    /// The model that was paid; empty when nobody said.
+    pub model: String,
+    /// How many sessions these are the sums of.
+    pub sessions: u64,
+    /// The tokens.
+    pub usage: Usage,
+    /// What was told that they cost, in billionths of a US dollar; absent where nothing was told and a
+    /// price list must say.
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "costNanoUsd")]
+    pub told: Option<Cost>,
+}
+
+impl DaySpending {
+    /// What it cost: as it was told, else as the list says.
+    pub fn cost(&self, prices: &Prices) -> Option<Cost> {
+        self.told.or_else(|| prices.cost(&self.model, &self.day, self.usage))
+    }
+}
+
 /// Which spendings of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpendingFilter {

@@ -17,6 +17,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use ah_import::stream::StreamFormat;
 use ah_model::{Exit, Lease, RunId, RunOutcome, SessionId, Timestamp};
@@ -117,6 +118,15 @@ impl Folders {
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         names.filter_map(|name| name.parse().ok()).collect()
     }
+
+    /// Removes the folders of runs that are over, that nobody works on and that were last written to
+    /// before `before`; how many. What the programs said is in the store.
+    pub fn sweep(&self, before: Timestamp) -> usize {
+        let Ok(entries) = fs::read_dir(&self.root) else { return 0 };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let runs = names.filter(|name| name != ACTIVE).filter_map(|name| name.parse().ok());
+        runs.filter(|run| self.of(run).remove(before)).count()
+    }
 }
 
 impl Folder {
@@ -138,6 +148,16 @@ impl Folder {
     pub(crate) fn is_over(&self) {
         // One that stays is looked at again, and found to be over.
         let _ = fs::remove_file(&self.active);
+    }
+
+    /// Removes it, if its run is over and nothing in it is newer.
+    fn remove(&self, before: Timestamp) -> bool {
+        if self.active.exists() || newest(&self.path).is_none_or(|newest| newest >= before) {
+            return false;
+        }
+        // Held until it is gone: who begins the run again at this moment waits for it.
+        let Ok(Some(_worker)) = self.worker_if_gone() else { return false };
+        !self.active.exists() && fs::remove_dir_all(&self.path).is_ok()
     }
 
     /// Takes the place of its worker, who is this process; nothing if there is one. Who only looks
@@ -301,6 +321,14 @@ impl Folder {
     }
 }
 
+/// When something in a folder was last written to; nothing if there is no folder with files.
+fn newest(folder: &Path) -> Option<Timestamp> {
+    let files = fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.metadata().ok());
+    let times = files.filter_map(|file| file.modified().ok()?.duration_since(UNIX_EPOCH).ok());
+    let newest = times.max()?.as_millis();
+    Some(Timestamp::from_unix_ms(i64::try_from(newest).ok()?))
+}
+
 #[cfg(unix)]
 fn private_dir(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
@@ -321,4 +349,35 @@ pub(crate) fn append_to(path: &Path) -> io::Result<File> {
         options.mode(0o600);
     }
     options.open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn only_old_folders_of_runs_that_are_over_are_swept() {
+        let state = tempfile::tempdir().unwrap();
+        let folders = Folders::below(state.path());
+        folders.machine("m1").unwrap();
+        let [old, young, live, active] =
+            ["old", "young", "live", "active"].map(|name| folders.of(&name.parse().unwrap()));
+        let worker = |folder: &Folder, at: u64| {
+            folder.make().unwrap();
+            let place = folder.worker().unwrap().unwrap();
+            place.set_modified(UNIX_EPOCH + Duration::from_millis(at)).unwrap();
+            place
+        };
+        worker(&old, 1);
+        worker(&young, 2_000);
+        worker(&active, 1);
+        active.begins().unwrap();
+        let _lives = worker(&live, 1);
+        assert_eq!(folders.sweep(Timestamp::from_unix_ms(2_000)), 1);
+        let left = [old, young, live, active].map(|folder| folder.path.exists());
+        assert_eq!(left, [false, true, true, true]);
+        assert_eq!(folders.machine("m2").unwrap(), "m1", "what is no folder of a run stays");
+    }
 }

@@ -4,7 +4,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ah_model::{ExecutorId, Offer, Run, RunClaim, RunId, RunParameters, Session, SessionId};
+use ah_model::{
+    ExecutorId, Offer, Redaction, Run, RunClaim, RunId, RunParameters, Session, SessionId,
+};
 use ah_store::{Clock, Store, block_on};
 
 use crate::kind::{AgentProgram, AgentPrograms};
@@ -35,6 +37,8 @@ pub struct LocalOptions {
     pub own: Vec<String>,
     /// Variables for programs besides those that this process has.
     pub environment: Vec<(String, String)>,
+    /// Whether secrets are taken out of what programs write, before it is kept.
+    pub redaction: Redaction,
     /// Where a session works now, if its directory is not there any more: repositories move.
     pub moved_to: fn(&dyn Store, &Session) -> Option<PathBuf>,
 }

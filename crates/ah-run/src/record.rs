@@ -4,12 +4,13 @@
 //! number of the line, so that the same log read again gives the same events: what a worker that was
 //! killed had not told yet is told by whoever comes after it, and nothing is told twice.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 
 use ah_import::stream::{StreamFormat, StreamReader, Streamed};
-use ah_model::{Appended, Lease, NewEvent, RawJson, Timestamp, Usage, limits};
+use ah_model::{Appended, Lease, NewEvent, RawJson, Redaction, Redactor, Timestamp, Usage, limits};
 use ah_store::{Store, StoreError, block_on};
 use serde_json::{Value, json};
 
@@ -232,21 +233,43 @@ pub(crate) struct LogFile {
     log: File,
     errors: File,
     lines: u64,
+    redaction: Redaction,
 }
 
 impl LogFile {
-    pub(crate) fn open(folder: &Folder) -> Result<Self, RunError> {
+    pub(crate) fn open(folder: &Folder, redaction: Redaction) -> Result<Self, RunError> {
         let (log, errors) = folder.open_log()?;
-        Ok(Self { log, errors, lines: 0 })
+        Ok(Self { log, errors, lines: 0, redaction })
     }
 
     /// Keeps a line. A disk that is full costs the raw log, not the run.
     pub(crate) fn line(&mut self, stream: Stream, line: &[u8]) {
-        let _ = self.log.write_all(line);
+        let _ = self.log.write_all(&clean(self.redaction, line));
         if stream == Stream::Errors {
             let _ = writeln!(self.errors, "{}", self.lines);
         }
         self.lines += 1;
+    }
+}
+
+/// The line without its secrets; one that has none is what it was to the byte.
+fn clean(redaction: Redaction, line: &[u8]) -> Cow<'_, [u8]> {
+    let text = String::from_utf8_lossy(line);
+    let (text, end) = match text.strip_suffix('\n') {
+        Some(text) => (text, "\n"),
+        None => (text.as_ref(), ""),
+    };
+    // A record must be one afterwards, too: only its strings are looked at.
+    let (clean, found) = match RawJson::parse("line", text, usize::MAX) {
+        Ok(record) => {
+            let (record, found) = Redactor::clean(redaction, record);
+            (record.as_str().to_owned(), found)
+        }
+        Err(_) => Redactor::clean(redaction, text.to_owned()),
+    };
+    match found.is_empty() {
+        true => Cow::Borrowed(line),
+        false => Cow::Owned(format!("{clean}{end}").into_bytes()),
     }
 }
 
@@ -290,7 +313,7 @@ mod tests {
         let folder = Folders::below(state.path()).of(&"r1".parse().unwrap());
         folder.make().unwrap();
         let now = Timestamp::from_unix_ms(7);
-        let mut log = LogFile::open(&folder).unwrap();
+        let mut log = LogFile::open(&folder, Redaction::On).unwrap();
         let mut first = recorder();
         for (stream, line) in LINES {
             log.line(stream, line.as_bytes());
@@ -307,5 +330,24 @@ mod tests {
             ["0.0", "1", "2.0", "3", "4.0", "end.0"].map(|part| format!("run/r1/3/{part}"));
         assert_eq!(keys, expected);
         assert_eq!(first.complaint, "oh\nno\n");
+    }
+
+    #[test]
+    fn the_log_has_no_secrets_and_all_else_to_the_byte() {
+        let url = "https://bob:hunter2hunter2@example.org";
+        let gone = "https://bob:[redacted:url-credentials]@example.org";
+        let record = |text: &str| format!("{{\"type\": \"x\", \"text\": \"{text}\"}}\n");
+        let kept = [record("plain"), "plain \u{0} text".to_owned()];
+        for line in &kept {
+            assert_eq!(clean(Redaction::On, line.as_bytes()), Cow::Borrowed(line.as_bytes()));
+        }
+        assert_eq!(clean(Redaction::On, b"\xff\n"), Cow::Borrowed(b"\xff\n"));
+        let shown = |redaction, line: &str| {
+            String::from_utf8(clean(redaction, line.as_bytes()).into_owned()).unwrap()
+        };
+        assert_eq!(shown(Redaction::On, &format!("get {url}\n")), format!("get {gone}\n"));
+        let said: Value = serde_json::from_str(&shown(Redaction::On, &record(url))).unwrap();
+        assert_eq!(said["text"], gone);
+        assert_eq!(shown(Redaction::Off, url), url);
     }
 }

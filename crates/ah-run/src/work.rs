@@ -120,7 +120,7 @@ impl Local {
             }
         };
         tell(Show::Begins);
-        let log = LogFile::open(&folder)?;
+        let log = LogFile::open(&folder, self.options.redaction)?;
         let (news, heard) = sync_channel(NEWS_MAX);
         stop.rings(news.clone());
         let begun = self.begin(&run, &session, plan, &news).and_then(|group| {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 const WAIT_MS = 8000;
 
-/// Starts the browser and gives a page of it.
+/// Starts the browser. Each of its pages has cookies of its own, as if it were another person's.
 export async function launch(program) {
   const profile = mkdtempSync(join(tmpdir(), 'dashboard-browser-'));
   const child = spawn(program, ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run', '--hide-scrollbars',
@@ -18,7 +18,9 @@ export async function launch(program) {
     await new Promise((done) => { child.once('exit', done); setTimeout(() => { child.kill('SIGKILL'); done(); }, 3000); });
     rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
   };
-  return { newPage: () => openPage(pipe), close };
+  /// Processes of that kind, by their numbers.
+  const processes = async (kind) => (await pipe.send('SystemInfo.getProcessInfo')).processInfo.filter(({ type }) => type === kind).map(({ id }) => id);
+  return { newPage: () => openPage(pipe), processes, close };
 }
 
 function connect(input, output) {
@@ -48,18 +50,21 @@ function connect(input, output) {
 }
 
 async function openPage(pipe) {
-  const { targetId } = await pipe.send('Target.createTarget', { url: 'about:blank' });
+  const { browserContextId } = await pipe.send('Target.createBrowserContext');
+  const { targetId } = await pipe.send('Target.createTarget', { url: 'about:blank', browserContextId });
   const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true });
   const send = (method, params) => pipe.send(method, params, sessionId);
   const complaints = [];
+  const held = [];
   pipe.on(({ method, params, sessionId: of }) => {
     if (of !== sessionId) return;
     if (method === 'Runtime.exceptionThrown') complaints.push(params.exceptionDetails.exception?.description || params.exceptionDetails.text);
     if (method === 'Log.entryAdded' && params.entry.level === 'error' && params.entry.source !== 'network') complaints.push(params.entry.text);
+    if (method === 'Fetch.requestPaused') held.push(params.requestId);
     if (method === 'Page.javascriptDialogOpening') { complaints.push(`a dialog said ${params.message}`); send('Page.handleJavaScriptDialog', { accept: false }); }
   });
   for (const domain of ['Page', 'Runtime', 'Log']) await send(`${domain}.enable`);
-  const page = { send, complaints };
+  const page = { send, complaints, held, leave: () => pipe.send('Target.disposeBrowserContext', { browserContextId }) };
   Object.assign(page, looking(page), acting(page));
   await page.size(1280, 800);
   return page;
@@ -116,5 +121,11 @@ function acting(page) {
     await page.send('Input.dispatchKeyEvent', { type: 'keyDown', ...given });
     await page.send('Input.dispatchKeyEvent', { type: 'keyUp', key, code: named?.code });
   };
-  return { size, colours, go, click, type, press };
+  /// Keeps requests to such addresses back until they are let go.
+  const hold = (pattern) => page.send('Fetch.enable', { patterns: [{ urlPattern: pattern }] });
+  const letGo = async () => {
+    for (const requestId of page.held.splice(0)) await page.send('Fetch.continueRequest', { requestId });
+    await page.send('Fetch.disable');
+  };
+  return { size, colours, go, click, type, press, hold, letGo };
 }

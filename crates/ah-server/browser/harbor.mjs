@@ -1,7 +1,8 @@
-// The data of the click-through, made with `ah` as a person would.
+// The server of the click-through, and its data, made with `ah` as a person would.
 
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
+import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HOSTILE } from './corpus.mjs';
@@ -11,6 +12,26 @@ export function runner(program) {
   const directory = mkdtempSync(join(tmpdir(), 'dashboard-data-'));
   return (args, { input, cwd = directory } = {}) => execFileSync(program, ['-q', ...args], { input, cwd, encoding: 'utf8', maxBuffer: 1 << 26 }).trim();
 }
+
+/// `ah up --demo` in the home: it can be killed as a power cut would, and started again at the same place.
+export async function serve(program) {
+  let child;
+  const start = (port) => new Promise((done, fail) => {
+    child = spawn(program, ['up', '--demo', '--json', '--port', port], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    let errors = '';
+    child.stderr.on('data', (part) => { errors = (errors + part).slice(-2000); });
+    child.stdout.on('data', (part) => { said += part; if (said.includes('\n')) done(JSON.parse(said)); });
+    child.once('error', fail);
+    child.once('exit', (code) => fail(new Error(`the server ended with ${code}: ${errors}`)));
+  });
+  const kill = () => new Promise((done) => { child.once('exit', done); child.kill('SIGKILL'); });
+  const { url, dashboardUrl } = await start('0');
+  return { base: url, login: dashboardUrl, pid: () => child.pid, kill, again: () => start(new URL(url).port) };
+}
+
+/// A link for another browser, or another operator in it.
+export const invite = (ah, name, role = 'operator') => ah(['dashboard', '--role', role, '--name', name]);
 
 /// A session with tool calls, and hostile words wherever words may stand.
 export function seed(ah) {
@@ -76,4 +97,28 @@ export function long(ah, number) {
   }
   ah(['session', 'append', session, '--stdin-jsonl'], { input: `${lines.join('\n')}\n` });
   return session;
+}
+
+/// Many sessions, each with what it spent today, through the interface.
+export async function many(server, number) {
+  const token = readFileSync(join(process.env.AH_HOME, 'admin-token'), 'utf8').trim();
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 32 });
+  const send = (path, body) => new Promise((done, fail) => {
+    const asked = http.request(`${server.base}/api/v1/${path}`, { method: 'POST', agent, headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` } }, (answer) => {
+      let text = '';
+      answer.on('data', (part) => { text += part; });
+      answer.on('end', () => (answer.statusCode < 300 ? done(JSON.parse(text)) : fail(new Error(text))));
+    });
+    asked.once('error', fail);
+    asked.end(JSON.stringify(body));
+  });
+  let next = 0;
+  const worker = async () => {
+    for (let at = next++; at < number; at = next++) {
+      const { id } = await send('sessions', { repo: { vcs: 'git', rootPath: `/src/project-${at % 50}` }, agent: { type: 'claude-code', version: 'latest' }, title: `Session ${at} of many` });
+      await send(`sessions/${id}/events`, { events: [{ type: 'assistant_message', data: { text: `answer ${at}`, model: `model-${at % 5}`, usage: { inputTokens: 1000 + at, outputTokens: 100 } } }] });
+    }
+  };
+  await Promise.all(Array.from({ length: 32 }, worker));
+  agent.destroy();
 }

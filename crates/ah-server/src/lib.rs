@@ -29,6 +29,7 @@ mod metrics;
 mod observe;
 mod openapi;
 mod options;
+mod parts;
 mod problem;
 mod routes;
 mod routing;

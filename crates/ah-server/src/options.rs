@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ah_hive::{Homes, HostRules};
-use ah_model::{ExecutorPresence, Lease, NewDispatch, RequestId};
+use ah_model::{ExecutorPresence, Lease, NewDispatch, Prices, RequestId};
 use ah_store::{Clock, SystemClock};
 
 use crate::bind::Exposure;
@@ -82,6 +82,8 @@ pub struct ServerOptions {
     pub hooks: Option<HookDesk>,
     /// How long things are kept.
     pub retention: HostRules,
+    /// What tokens cost whose cost nobody told.
+    pub prices: Prices,
     /// How long one request of MCP waits, where clients call again by themselves.
     pub mcp_round: Duration,
 }
@@ -100,6 +102,7 @@ impl Default for ServerOptions {
             sockets: None,
             hooks: None,
             retention: HostRules::default(),
+            prices: Prices::listed(),
             mcp_round: MCP_ROUND,
         }
     }

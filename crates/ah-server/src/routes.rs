@@ -24,6 +24,7 @@ mod runtime;
 mod scrub;
 mod search;
 mod session;
+mod session_export;
 mod session_list;
 mod spending;
 mod task;

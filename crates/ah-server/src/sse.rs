@@ -6,25 +6,23 @@
 //! session is deleted or cannot be read, or the caller's token is not good any more, its last event
 //! is `problem`, without an id.
 
-use std::convert::Infallible;
-use std::future::Future;
 use std::pin::{Pin, pin};
 use std::str::FromStr;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 use std::vec;
 
 use ah_model::FeedEntry;
-use axum::body::{Body, Bytes};
+use ah_store::BoxError;
+use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
-use http_body::Frame;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::auth::Lasting;
 use crate::limits::{HEARTBEAT, STREAM_PART_BYTES};
 use crate::live::{Batch, News, Reader};
 use crate::metrics::Counted;
+use crate::parts::{self, Parts};
 use crate::problem::Failure;
 
 const EVENT_STREAM: &str = "text/event-stream";
@@ -53,7 +51,7 @@ pub(crate) fn begin<T: FromStr>(headers: &HeaderMap, asked: T) -> Result<T, Fail
 /// subscriber.
 pub(crate) fn stream(reader: impl Reader, right: Lasting, subscriber: Counted) -> Response {
     let source = Source::new(reader, right, subscriber);
-    let mut response = Response::new(Body::new(Stream::new(source)));
+    let mut response = Response::new(parts::body(source));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -84,28 +82,6 @@ impl<R: Reader> Source<R> {
             timer,
             said,
             ended: false,
-        }
-    }
-
-    /// The next part, and what comes after it; nothing at the end.
-    async fn part(mut self) -> Option<(Bytes, Self)> {
-        if self.ended {
-            return None;
-        }
-        loop {
-            let mut part = self.take_ready();
-            if part.is_empty() {
-                part = match self.wait().await {
-                    Some(news) => self.take(news)?,
-                    None => self.heartbeat(),
-                }
-            } else if let Err(failure) = self.right.check().await {
-                part = self.problem(&failure);
-            }
-            if !part.is_empty() {
-                self.said = Instant::now();
-                return Some((part, self));
-            }
         }
     }
 
@@ -194,35 +170,28 @@ impl<R: Reader> Source<R> {
     }
 }
 
-type NextPart<R> = Pin<Box<dyn Future<Output = Option<(Bytes, Source<R>)>> + Send>>;
-
-/// The body: each part is made when the one before was taken.
-struct Stream<R> {
-    next: Option<NextPart<R>>,
-}
-
-impl<R: Reader> Stream<R> {
-    fn new(source: Source<R>) -> Self {
-        Self { next: Some(Box::pin(source.part())) }
-    }
-}
-
-impl<R: Reader> http_body::Body for Stream<R> {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let Some(next) = &mut self.next else {
-            return Poll::Ready(None);
-        };
-        let Some((part, source)) = ready!(next.as_mut().poll(cx)) else {
-            self.next = None;
-            return Poll::Ready(None);
-        };
-        self.next = Some(Box::pin(source.part()));
-        Poll::Ready(Some(Ok(Frame::data(part))))
+impl<R: Reader> Parts for Source<R> {
+    async fn part(mut self) -> Result<Option<(Bytes, Self)>, BoxError> {
+        if self.ended {
+            return Ok(None);
+        }
+        loop {
+            let mut part = self.take_ready();
+            if part.is_empty() {
+                part = match self.wait().await {
+                    Some(news) => match self.take(news) {
+                        Some(part) => part,
+                        None => return Ok(None),
+                    },
+                    None => self.heartbeat(),
+                }
+            } else if let Err(failure) = self.right.check().await {
+                part = self.problem(&failure);
+            }
+            if !part.is_empty() {
+                self.said = Instant::now();
+                return Ok(Some((part, self)));
+            }
+        }
     }
 }

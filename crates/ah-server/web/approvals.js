@@ -36,7 +36,7 @@ export function open(context) {
   };
 }
 
-export function approvalCard(approval, { shell, reload }) {
+export function approvalCard(approval, { shell, reload, redraw }) {
   const note = `approval/${approval.id}`;
   const decide = (verdict) => (event) => act(event, async () => {
     const said = draft.of(note).trim();
@@ -48,23 +48,53 @@ export function approvalCard(approval, { shell, reload }) {
       toast(await whoDecided(approval.id, error), { title: 'Somebody was faster', tone: 'bad', ms: 12000 });
     }
     draft.drop(note);
+    // What is in force may be another now.
+    diffs.clear();
     await reload();
   });
   return h('article', { class: 'item', key: approval.id, tabindex: '-1', 'data-row': true, 'aria-label': `Approval: ${approval.agent} asks for ${approval.kind}` },
     h('div', { class: 'row' }, badge('approval', 'warn'), h('strong', null, approval.kind), 'for', link(`/agents/${path(approval.agent)}`, {}, approval.agent), time(approval.requestedAt)),
     approval.reason && h('p', { class: 'said' }, approval.reason),
-    details(approval),
+    details(approval, redraw),
     shell.may.write && h('div', { class: 'row' },
       h('input', { class: 'grow', placeholder: 'Reason (for a denial)', 'aria-label': 'Reason', value: draft.of(note), oninput: (event) => draft.keep(note, event.target.value) }),
       h('button', { class: 'primary', onclick: decide('approved') }, 'Approve'),
       h('button', { class: 'danger', onclick: decide('denied') }, 'Deny')));
 }
 
-function details(approval) {
+/// What the commits of approvals change, as far as it was asked for.
+const diffs = new Map();
+/// Lines of a difference that stand in the page.
+const DIFF_LINES = 1000;
+
+function diff(approval, redraw) {
+  if (!diffs.has(approval.id)) {
+    diffs.set(approval.id, null);
+    get(`${path('approvals', approval.id)}/diff`).then((got) => diffs.set(approval.id, got), (error) => diffs.set(approval.id, { error })).then(redraw);
+  }
+  const got = diffs.get(approval.id);
+  if (!got) return h('p', { class: 'quiet', key: 'diff' }, 'Reading what it changes…');
+  if (got.error) return h('p', { class: 'quiet', key: 'diff' }, `What it changes cannot be shown: ${got.error.message}.`);
+  const lines = got.text.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  const left = lines.length - DIFF_LINES;
+  return h('div', { key: 'diff' },
+    h('p', { class: 'quiet' }, got.base ? `What it changes of ${got.base.slice(0, 12)}:` : 'Nothing was before it:'),
+    lines.length ? h('pre', { class: 'diff', tabindex: '0', 'aria-label': 'What the commit changes' }, lines.slice(0, DIFF_LINES).map((line, at) => h('span', { key: at, class: tone(line) }, line || ' ')))
+      : h('p', null, 'Nothing: the files are the same.'),
+    (left > 0 || got.isCut) && h('p', { class: 'quiet' }, left > 0 ? `… and ${left} lines more` : '… and more'));
+}
+
+function tone(line) {
+  if (/^(diff |index |--- |\+\+\+ |new file|deleted file|old mode|new mode|Binary )/.test(line)) return 'file';
+  return { '+': 'more', '-': 'less', '@': 'hunk' }[line[0]] || '';
+}
+
+function details(approval, redraw) {
   const more = Object.keys(approval.details || {}).length > 0;
   return [
     approval.commit && facts([['commit', code(approval.commit)], ['asked as', approval.commitRef && code(approval.commitRef)]]),
-    approval.commit && h('p', { class: 'quiet' }, 'This exact commit comes into force. See it with ', code(`git show ${approval.commit.slice(0, 12)}`), ' in the home of the agent.'),
+    approval.commit && approval.kind === 'apply_commit' && diff(approval, redraw),
     more && h('details', null, h('summary', null, 'Details'), h('pre', null, JSON.stringify(approval.details, null, 2))),
     approval.problem && h('p', { class: 'problem' }, approval.problem),
   ];

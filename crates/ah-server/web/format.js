@@ -61,15 +61,15 @@ export function dollars(nano) {
 export const tokens = (usage) => usage
   ? usage.inputTokens + usage.outputTokens + usage.reasoningTokens + usage.cacheReadTokens + usage.cacheWriteTokens : 0;
 
-/// The cost of spendings: a lower bound when some tokens have no price, or when there are `more` of them.
-export function cost(spendings, more = false) {
+/// The cost of sums of spendings, as it was told or by the server's prices: a lower bound when some tokens have none.
+export function cost(spendings) {
   let nano = 0;
   let unpriced = 0;
   for (const one of spendings) {
-    if (one.costNanoUsd === undefined || one.costNanoUsd === null) unpriced += tokens(one.usage);
-    else nano += one.costNanoUsd;
+    if (one.pricedNanoUsd === undefined) unpriced += tokens(one.usage);
+    else nano += one.pricedNanoUsd;
   }
-  return { nano, unpriced, text: unpriced || more ? (nano ? `≥ ${dollars(nano)}` : '?') : dollars(nano) };
+  return { nano, unpriced, text: unpriced ? (nano ? `≥ ${dollars(nano)}` : '?') : dollars(nano) };
 }
 
 /// The end of an id: the beginning of a UUID of version 7 is its time, and the same for neighbours.

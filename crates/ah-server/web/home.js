@@ -1,20 +1,30 @@
 // Home: what needs me, what runs now, what it cost today.
 
 import { h } from './dom.js';
-import { all, get, post, path } from './api.js';
+import { get, post, path } from './api.js';
 import { act, badge, code, empty, heading, link, section, time, toast } from './ui.js';
 import { count, cost, one, short, today, tokens } from './format.js';
 import { approvalCard } from './approvals.js';
 import { questionCard } from './questions.js';
 
 const DAY_MS = 86400000;
-/// More than that is added up by `ah stats`; here the sum is a lower bound then.
-const SPENDINGS = 2000;
+/// How old the cost of today may be.
+const COST_MS = 10000;
 const WANTED = /^(approval|question|message|run|session)-/;
 
 export function open(context) {
   const { shell, redraw, reload } = context;
-  const state = { approvals: [], questions: [], dead: [], failed: [], running: [], spendings: [], errors: new Map() };
+  const state = { approvals: [], questions: [], dead: [], failed: [], running: [], spendings: null };
+  // What it cost is added up from much: the page does not wait for it, nor asks at every change.
+  let adding = null;
+  let asked = 0;
+  function addUp() {
+    adding ||= setTimeout(() => {
+      adding = null;
+      asked = Date.now();
+      get('spendings/sums', { since: today() }).then(({ items }) => { state.spendings = items; redraw(); }, () => {});
+    }, Math.max(0, asked + COST_MS - Date.now()));
+  }
   return {
     title: 'Home',
     wants: (change) => WANTED.test(change.kind),
@@ -25,7 +35,6 @@ export function open(context) {
         dead: shell.may.hive && get('messages', { status: 'dead', limit: 20 }),
         failed: get('runs', { status: 'failed', limit: 20 }),
         running: get('sessions', { status: ['running', 'stopping'], limit: 50 }),
-        spendings: all('spendings', { since: today() }, SPENDINGS),
       };
       const names = Object.keys(wanted);
       const got = await Promise.all(names.map((name) => wanted[name]));
@@ -35,8 +44,9 @@ export function open(context) {
       state.dead = answer.dead ? answer.dead.items : [];
       state.failed = answer.failed.items.filter((run) => Date.parse(run.endedAt) > since);
       state.running = answer.running.items;
-      state.spendings = answer.spendings;
+      addUp();
     },
+    close: () => clearTimeout(adding),
     draw: () => [
       heading('Home', h('span', { class: 'quiet' }, summary(state))),
       needsMe(state, { shell, redraw, reload }),
@@ -88,13 +98,14 @@ function runsNow(state) {
 }
 
 function costToday(state) {
+  if (!state.spendings) return section('Cost today', {}, h('p', { class: 'quiet' }, 'Adding up…'));
   const models = new Map();
   for (const spending of state.spendings) models.set(spending.model, [...(models.get(spending.model) || []), spending]);
-  const sum = cost(state.spendings, state.spendings.length >= SPENDINGS);
+  const sum = cost(state.spendings);
   const used = state.spendings.reduce((total, spending) => total + tokens(spending.usage), 0);
   return section('Cost today', {},
     h('p', { class: 'big' }, sum.text, h('small', { class: 'quiet' }, ` ${count(used)} tokens`)),
-    sum.unpriced > 0 && h('p', { class: 'quiet' }, `${count(sum.unpriced)} tokens told no cost; `, code('ah stats'), ' prices them.'),
+    sum.unpriced > 0 && h('p', { class: 'quiet' }, `${count(sum.unpriced)} tokens are of models without a price; `, code('prices.toml'), ' may name one.'),
     !state.spendings.length && empty('Nothing was spent today (UTC).', 'ah import --all'),
     h('ul', { class: 'list' }, [...models].map(([model, spendings]) => h('li', { key: model },
       h('span', { class: 'grow ellipsis' }, model || 'model unknown'),

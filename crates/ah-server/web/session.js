@@ -1,13 +1,12 @@
 // A session: what it is, where it came from, what it cost, and its timeline.
 
 import { h } from './dom.js';
-import { all, get, post, put, path } from './api.js';
+import { get, post, put, path } from './api.js';
 import { act, badge, complain, dialog, facts, heading, link, time, toast } from './ui.js';
 import { cost, count, one, short, span, tokens, when } from './format.js';
 import { timeline } from './timeline.js';
 
 const ENDED = new Set(['succeeded', 'failed', 'cancelled']);
-const EXPORT_PAGE = 1000;
 
 export function open(context) {
   const { name: id, query, shell, redraw, go } = context;
@@ -58,12 +57,14 @@ function goesOn({ forkedFrom }) {
 
 async function beside(state, id) {
   const session = state.session;
-  const [children, spendings, runs, agent] = await Promise.all([
-    get('sessions', { parent: id, limit: 50 }), all('spendings', { sessionId: id }, 1000), get(`${path('sessions', id)}/runs`),
+  const [children, spendings, runs, agent, forks] = await Promise.all([
+    get('sessions', { parent: id, limit: 50 }), get('spendings/sums', { sessionId: id }), get(`${path('sessions', id)}/runs`),
     session.ofAgent ? get(path('agent-instances', session.ofAgent.id)).catch(() => null) : null,
+    get('sessions', { forkedFrom: id, limit: 50 }),
   ]);
-  state.children = children.items;
-  state.spendings = spendings;
+  state.children = [...children.items, ...forks.items.filter((fork) => fork.parentSessionId !== id)];
+  state.more = Boolean(children.nextCursor || forks.nextCursor);
+  state.spendings = spendings.items;
   state.runs = runs.items;
   state.agent = agent;
   state.parents = [];
@@ -80,7 +81,7 @@ function buttons(state, { shell, reload }) {
   const session = state.session;
   const address = path('sessions', session.id);
   return [
-    h('button', { onclick: (event) => act(event, () => download(session)) }, 'Export'),
+    h('a', { class: 'button', href: `/api/v1/${address}/export`, download: `session-${session.id.replace(/[^\w-]/g, '_')}.jsonl` }, 'Export'),
     h('button', { onclick: (event) => act(event, share) }, 'Share'),
     shell.may.write && h('button', { onclick: (event) => act(event, async () => { await put(`${address}/pinned`, { pinned: !session.pinned }); await reload(); }) }, session.pinned ? 'Unpin' : 'Pin'),
     shell.may.write && !ENDED.has(session.status) && session.status !== 'stopping' && h('button', { class: 'danger', onclick: (event) => act(event, async () => { await post(`${address}/stop`); await reload(); }) }, 'Stop'),
@@ -112,7 +113,8 @@ function tree(state) {
   const leaf = (each, depth, here) => h('li', { key: each.id, style: { '--depth': String(Math.min(depth, 8)) }, 'aria-current': here ? 'true' : null, role: 'treeitem', 'aria-level': String(depth + 1), 'aria-selected': String(Boolean(here)) },
     here ? h('strong', null, name(each)) : link(`/sessions/${path(each.id)}`, {}, name(each)), h('span', { class: 'quiet' }, how(each)));
   return h('section', { class: 'card', key: 'tree' }, h('h2', null, 'Tree'), h('ul', { class: 'tree', role: 'tree', 'aria-label': 'Parents and forks' },
-    parents.map((each, depth) => leaf(each, depth)), leaf(session, parents.length, true), children.map((each) => leaf(each, parents.length + 1))));
+    parents.map((each, depth) => leaf(each, depth)), leaf(session, parents.length, true), children.map((each) => leaf(each, parents.length + 1))),
+    state.more && h('p', { class: 'quiet' }, 'There are more: ', h('code', null, `ah session list --forked-from ${short(session.id)}`)));
 }
 
 function spent(state) {
@@ -150,21 +152,4 @@ async function share() {
   if (!navigator.clipboard) throw new Error(`This page may not copy. The link is ${address}`);
   await navigator.clipboard.writeText(address);
   toast('The link is copied.');
-}
-
-/// The session and its events as lines of JSON, page by page: the pages become parts of one file.
-async function download(session) {
-  const parts = [`${JSON.stringify({ session })}\n`];
-  for (let after = 0; ;) {
-    const { items } = await get(`${path('sessions', session.id)}/events`, { after, limit: EXPORT_PAGE });
-    if (!items.length) break;
-    parts.push(new Blob([items.map((event) => `${JSON.stringify(event)}\n`).join('')]));
-    after = items[items.length - 1].seq;
-  }
-  const address = URL.createObjectURL(new Blob(parts, { type: 'application/x-ndjson' }));
-  const anchor = document.createElement('a');
-  anchor.href = address;
-  anchor.download = `session-${session.id.replace(/[^\w-]/g, '_')}.jsonl`;
-  anchor.click();
-  setTimeout(() => URL.revokeObjectURL(address), 10000);
 }

@@ -56,7 +56,7 @@ function filters(filter, apply) {
   const field = (name, label, props) => h('label', { key: name }, label, h('input', { name, value: filter[name], ...props }));
   return h('form', { class: 'filters card', role: 'search', 'aria-label': 'Sessions', onsubmit: apply, onchange: (event) => { if (event.target.type === 'checkbox') apply({ currentTarget: event.currentTarget, preventDefault() {} }); } },
     field('q', 'Said', { type: 'search', 'data-search': true, placeholder: 'words, "a phrase", log*, -not' }),
-    field('title', 'Title', { placeholder: 'begins with' }),
+    field('title', 'Title', { placeholder: 'contains' }),
     field('agent', 'Agent kind', { placeholder: 'claude-code' }),
     field('since', 'Since', { type: 'date' }),
     h('fieldset', { class: 'chips' }, h('legend', null, 'Status'), STATUSES.map((status) => h('label', { class: 'chip', key: status },

@@ -10,8 +10,10 @@ const ROLES = ['viewer', 'operator', 'admin', 'executor'];
 
 export function open(context) {
   const { shell, redraw, reload } = context;
-  const state = { tokens: [], plan: null, receipts: [], version: null, ready: null, days: { messages: 30, changes: 30, sessions: 0 } };
+  const state = { tokens: [], plan: null, receipts: [], version: null, ready: null, days: null };
   async function plan() {
+    // The server's own rules first; another number is an "if".
+    state.days ||= daysOf(await get('retention/rules'));
     const { messages, changes, sessions } = state.days;
     state.plan = await post('retention/plan', { messagesMs: messages ? messages * DAY_MS : null, changesMs: changes ? changes * DAY_MS : null, sessionsMs: sessions ? sessions * DAY_MS : null });
   }
@@ -37,6 +39,11 @@ export function open(context) {
   };
 }
 
+function daysOf(rules) {
+  const days = (ms) => (ms === null || ms === undefined ? 0 : Math.max(1, Math.round(ms / DAY_MS)));
+  return { messages: days(rules.messagesMs), changes: days(rules.changesMs), sessions: days(rules.sessionsMs) };
+}
+
 function health(state, shell) {
   return section('Server', {}, facts([
     ['ready', badge(state.ready, state.ready === 'ready' ? 'good' : 'bad')], ['program', `${state.version.name} ${state.version.version}`], ['interface', state.version.api],
@@ -47,11 +54,13 @@ function health(state, shell) {
 function retention(state, submit) {
   const field = (name, label) => h('label', { key: name }, label, h('input', { name, type: 'number', min: '0', class: 'tiny', value: String(state.days[name]) }));
   const rows = Object.entries(state.plan || {});
+  const all = rows.reduce((sum, [, amount]) => ({ rows: sum.rows + amount.rows, bytes: sum.bytes + amount.bytes }), { rows: 0, bytes: 0 });
+  const line = (name, amount) => h('tr', { key: name }, h('th', { scope: 'row' }, name), h('td', null, count(amount.rows)), h('td', null, bytes(amount.bytes)));
   return section('Retention', {},
-    h('p', { class: 'quiet' }, 'What rules like these would remove now. Nothing is removed here; 0 keeps for ever.'),
+    h('p', { class: 'quiet' }, 'The server keeps things so long, and removes the rest by itself. Other numbers show what they would remove; 0 keeps for ever.'),
     h('form', { class: 'row', onsubmit: submit }, field('messages', 'Messages, days'), field('changes', 'Changes, days'), field('sessions', 'Ended sessions, days'), h('button', null, 'Plan')),
     rows.length ? h('table', null, h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'What'), h('th', { scope: 'col' }, 'Rows'), h('th', { scope: 'col' }, 'Size'))),
-      h('tbody', null, rows.map(([name, amount]) => h('tr', { key: name }, h('th', { scope: 'row' }, name), h('td', null, count(amount.rows)), h('td', null, bytes(amount.bytes)))))) : empty('Nothing would be removed.', 'ah retention plan'),
+      h('tbody', null, rows.map(([name, amount]) => line(name, amount)), rows.length > 1 && line('together', all))) : empty('Nothing would be removed.', 'ah retention plan'),
     state.receipts.length > 0 && h('details', null, h('summary', null, 'Receipts'), h('ul', { class: 'list' }, state.receipts.map((receipt) => h('li', { key: receipt.id },
       badge(receipt.kind, 'plain'), h('span', { class: 'grow' }, receipt.subject || '', ' ', Object.entries(receipt.removed).map(([name, amount]) => `${count(amount.rows)} ${name}`).join(', ')), time(receipt.startedAt))))));
 }

@@ -1,14 +1,13 @@
 // Stats: tokens, cost and sessions by day and model, as bars.
 
 import { h } from './dom.js';
-import { all, get } from './api.js';
+import { get } from './api.js';
 import { code, empty, heading, section } from './ui.js';
 import { cost, count, dollars, one, tokens, today } from './format.js';
 
 const DAY_MS = 86400000;
 const SPANS = [7, 30, 90];
 const COLOURS = 8;
-const MOST = 20000;
 
 export function open({ query, go }) {
   const days = SPANS.includes(Number(query.get('days'))) ? Number(query.get('days')) : 30;
@@ -19,8 +18,8 @@ export function open({ query, go }) {
     title: 'Stats',
     wants: (change) => change.kind === 'run-updated',
     async load() {
-      const [spendings, failed] = await Promise.all([all('spendings', { since }, MOST), get('sessions', { status: 'failed', since: `${since}T00:00:00Z`, limit: 500 })]);
-      state.spendings = spendings;
+      const [spendings, failed] = await Promise.all([get('spendings/sums', { since }), get('sessions', { status: 'failed', since: `${since}T00:00:00Z`, limit: 500 })]);
+      state.spendings = spendings.items;
       state.failed = failed.items;
     },
     draw() {
@@ -41,14 +40,14 @@ export function open({ query, go }) {
 /// The spendings per day, and per model in it; every day has a row, so a gap is a gap.
 function fold(state, days) {
   const byDay = new Map();
-  for (let back = days - 1; back >= 0; back -= 1) byDay.set(today(new Date(Date.now() - back * DAY_MS)), { models: new Map(), sessions: new Set(), failed: 0, all: [] });
+  for (let back = days - 1; back >= 0; back -= 1) byDay.set(today(new Date(Date.now() - back * DAY_MS)), { models: new Map(), sessions: 0, failed: 0, all: [] });
   const models = new Map();
   for (const spending of state.spendings) {
     const day = byDay.get(spending.day);
     if (!day) continue;
     const model = spending.model || 'unknown';
     day.all.push(spending);
-    day.sessions.add(spending.sessionId);
+    day.sessions += spending.sessions;
     day.models.set(model, [...(day.models.get(model) || []), spending]);
     models.set(model, [...(models.get(model) || []), spending]);
   }
@@ -62,11 +61,11 @@ function fold(state, days) {
 }
 
 function totals(state, table) {
-  const sum = cost(state.spendings, state.spendings.length >= MOST);
-  const sessions = new Set(state.spendings.map((each) => each.sessionId));
+  const sum = cost(state.spendings);
+  const sessions = state.spendings.reduce((total, each) => total + each.sessions, 0);
   const tile = (value, name) => h('div', { class: 'tile', key: name }, h('strong', null, value), h('span', { class: 'quiet' }, name));
-  return h('div', { class: 'tiles', key: 'tiles' }, tile(sum.text, 'cost'), tile(count(table.sum(state.spendings)), 'tokens'), tile(String(sessions.size), 'sessions that spent'), tile(String(state.failed.length), 'sessions that failed'),
-    sum.unpriced > 0 && h('p', { class: 'quiet' }, `${count(sum.unpriced)} tokens told no cost; `, code('ah stats'), ' prices them.'));
+  return h('div', { class: 'tiles', key: 'tiles' }, tile(sum.text, 'cost'), tile(count(table.sum(state.spendings)), 'tokens'), tile(count(sessions), 'sessions by day and model'), tile(String(state.failed.length), 'sessions that failed'),
+    sum.unpriced > 0 && h('p', { class: 'quiet' }, `${count(sum.unpriced)} tokens are of models without a price; `, code('prices.toml'), ' may name one.'));
 }
 
 function bars(table, what) {
@@ -106,5 +105,5 @@ function models(table) {
 function dayTable(table) {
   const rows = [...table.byDay].filter(([, day]) => day.all.length || day.failed).reverse();
   return h('table', null, h('thead', null, h('tr', null, ['Day', 'Sessions', 'Failed', 'Tokens', 'Cost'].map((name) => h('th', { scope: 'col', key: name }, name)))),
-    h('tbody', null, rows.map(([day, row]) => h('tr', { key: day }, h('th', { scope: 'row' }, day), h('td', null, one(row.sessions.size, 'session')), h('td', null, String(row.failed)), h('td', null, count(table.sum(row.all))), h('td', null, cost(row.all).text)))));
+    h('tbody', null, rows.map(([day, row]) => h('tr', { key: day }, h('th', { scope: 'row' }, day), h('td', null, one(row.sessions, 'session')), h('td', null, String(row.failed)), h('td', null, count(table.sum(row.all))), h('td', null, cost(row.all).text)))));
 }

@@ -441,6 +441,8 @@ CREATE INDEX sessions_forked_from ON sessions(forked_from) WHERE forked_from IS 
 
 CREATE UNIQUE INDEX sessions_instance ON sessions(instance_id, instance_number) WHERE instance_id IS NOT NULL;
 
+CREATE INDEX sessions_live ON sessions(last_activity_at, id) WHERE status IN ('running', 'stopping');
+
 CREATE UNIQUE INDEX sessions_origin ON sessions(source, external_id) WHERE source IS NOT NULL;
 
 CREATE INDEX sessions_parent ON sessions(parent_session_id) WHERE parent_session_id IS NOT NULL;
@@ -458,6 +460,8 @@ CREATE TABLE spendings (
   cost_nanos         INTEGER NOT NULL,        -- billionths of a US dollar
   PRIMARY KEY (session_id, day, told, model)
 ) WITHOUT ROWID;
+
+CREATE INDEX spendings_day ON spendings(day, told, model);
 
 CREATE TABLE tasks (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,

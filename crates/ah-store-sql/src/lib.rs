@@ -119,6 +119,21 @@ impl SqlStore {
         Self { redaction, ..self }
     }
 
+    /// Ends the use of the store by a process that ends, too, and that somebody waits for.
+    ///
+    /// To close a SQLite database takes longer than to write to it. It is closed only when its WAL
+    /// has become long: the next process that has the database to itself reads all of it.
+    pub fn leave(self) {
+        let is_due = match &self.inner.engine {
+            Engine::Sqlite(engine) => engine.is_close_due(),
+            // The server notices that the process is gone.
+            Engine::Postgres(_) => false,
+        };
+        if !is_due {
+            std::mem::forget(self);
+        }
+    }
+
     /// `value` as it is kept: without its secrets. Every value that a caller gives goes through here
     /// once it is checked, outside of the transaction.
     fn clean<T: Redact>(&self, value: T) -> T {

@@ -28,7 +28,7 @@ macro_rules! migrations {
 }
 
 /// Every step, in order.
-pub(crate) const MIGRATIONS: &[Migration] = migrations![1 "base_tables", 2 "executor_tables", 3 "logs_and_lineage", 4 "agents", 5 "leases_and_tokens", 6 "hive", 7 "message_blocks", 8 "enrolled_executors", 9 "fleets", 10 "search", 11 "spendings", 12 "known_blocks", 13 "repo_fingerprints"];
+pub(crate) const MIGRATIONS: &[Migration] = migrations![1 "base_tables", 2 "executor_tables", 3 "logs_and_lineage", 4 "agents", 5 "leases_and_tokens", 6 "hive", 7 "message_blocks", 8 "enrolled_executors", 9 "fleets", 10 "search", 11 "spendings", 12 "known_blocks", 13 "repo_fingerprints", 14 "overviews"];
 
 /// The version this program reads and writes.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;

@@ -1,9 +1,10 @@
 //! Spendings in SQL: a row per session, day, model and whether the cost was told, added to when
 //! events are appended.
 
+use ah_model::limits::SPENDING_SUMS_MAX;
 use ah_model::{
-    Cost, Day, MODEL_LABEL, Page, PageRequest, Session, SessionId, Spending, SpendingFilter,
-    SpendingKey, SpendingSums, Timestamp,
+    Cost, Day, DaySpending, MODEL_LABEL, Page, PageRequest, Session, SessionId, Spending,
+    SpendingFilter, SpendingKey, SpendingSums, Timestamp, Usage,
 };
 use ah_store::{Spendings, StoreError};
 use async_trait::async_trait;
@@ -154,6 +155,70 @@ fn conditions<'a>(query: &mut Statement<'a>, filter: &'a SpendingFilter) {
     }
 }
 
+/// The two halves of a sum: whole, it might be more than a number of the engine holds.
+macro_rules! halves {
+    ($column:literal) => {
+        concat!(
+            "CAST(sum(p.",
+            $column,
+            " / 2147483648) AS bigint), CAST(sum(p.",
+            $column,
+            " % 2147483648) AS bigint)"
+        )
+    };
+}
+
+const SUMS: &str = concat!(
+    "SELECT p.day, p.told, p.model, count(*), ",
+    halves!("input_tokens"),
+    ", ",
+    halves!("output_tokens"),
+    ", ",
+    halves!("cache_read_tokens"),
+    ", ",
+    halves!("cache_write_tokens"),
+    ", ",
+    halves!("reasoning_tokens"),
+    ", ",
+    halves!("cost_nanos"),
+    " FROM spendings p ",
+);
+/// Only where it is asked for what the session knows: a row more for each is most of the time.
+const OF_SESSIONS: &str =
+    "JOIN sessions s ON s.id = p.session_id JOIN agents a ON a.id = s.agent_id ";
+
+fn sums(tx: &mut dyn Tx, filter: &SpendingFilter) -> Result<Vec<DaySpending>, StoreError> {
+    let mut query = Statement::new(SUMS, tx.dialect());
+    if filter.repo_id.is_some() || filter.agent.is_some() {
+        query.push(OF_SESSIONS);
+    }
+    query.push("WHERE 1 = 1");
+    conditions(&mut query, filter);
+    query.push(" GROUP BY p.day, p.told, p.model ORDER BY p.day DESC, p.told, p.model LIMIT ");
+    query.param(SPENDING_SUMS_MAX as u64);
+    query_all(tx, &query.sql, &query.params, read_sum)
+}
+
+fn read_sum(row: &dyn Row) -> Result<DaySpending, StoreError> {
+    let row = Reader::new(row);
+    let (day, told, model, sessions) = (day(&row)?, row.bool()?, row.text()?, row.uint()?);
+    let whole = || {
+        let (high, low) = (row.uint()?, row.uint()?);
+        Ok::<_, StoreError>(high.saturating_mul(1 << 31).saturating_add(low))
+    };
+    let usage = Usage {
+        input_tokens: whole()?,
+        output_tokens: whole()?,
+        cache_read_tokens: whole()?,
+        cache_write_tokens: whole()?,
+        reasoning_tokens: whole()?,
+    };
+    // Adding to nothing stops at what the model counts to.
+    let usage = Usage::default().plus(usage);
+    let told = told.then_some(Cost::from_nanos(whole()?));
+    Ok(DaySpending { day, model, sessions, usage, told })
+}
+
 fn read(row: &dyn Row) -> Result<Spending, StoreError> {
     let row = Reader::new(row);
     let (session_id, repo_id, agent) = (row.parse()?, row.int()?, row.text()?);
@@ -177,5 +242,9 @@ impl Spendings for SqlStore {
         page: PageRequest,
     ) -> Result<Page<Spending>, StoreError> {
         self.read(move |tx, _| list(tx, &filter, &page)).await
+    }
+
+    async fn spending_sums(&self, filter: SpendingFilter) -> Result<Vec<DaySpending>, StoreError> {
+        self.read(move |tx, _| sums(tx, &filter)).await
     }
 }

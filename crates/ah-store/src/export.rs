@@ -22,29 +22,76 @@ pub async fn export_session(
     id: &SessionId,
     out: &mut (dyn Write + Send),
 ) -> Result<u64, StoreError> {
-    let session = store.session(id.clone()).await?;
-    let tasks = tasks_of(store, id).await?;
-    let last_seq = session.last_seq;
-    let mut document = Document { out, digest: ExportDigest::default() };
-    document.line(&ExportHeader::new(session, tasks))?;
-    let mut after = 0;
-    // Events appended since the header was read belong to the next export.
-    while after < last_seq {
-        let query = EventQuery { after, limit: PageLimit::MAX, ..EventQuery::default() };
-        let events = store.events(id.clone(), query).await?;
+    let mut export = SessionExport::begin(store, id.clone()).await?;
+    while let Some(part) = export.part(store).await? {
+        out.write_all(&part).map_err(write_error)?;
+    }
+    out.flush().map_err(write_error)?;
+    Ok(export.last_seq)
+}
+
+/// A session as a document, part by part: whoever passes it on holds no more than one.
+#[expect(missing_debug_implementations, reason = "it is passed on, never looked at")]
+pub struct SessionExport {
+    id: SessionId,
+    last_seq: u64,
+    after: u64,
+    /// Lines that were not given yet.
+    lines: Vec<u8>,
+    /// Of all lines so far; gone with the last.
+    digest: Option<ExportDigest>,
+}
+
+impl SessionExport {
+    /// The document as the session is now: events appended since belong to the next export.
+    pub async fn begin(store: &dyn Store, id: SessionId) -> Result<Self, StoreError> {
+        let session = store.session(id.clone()).await?;
+        let tasks = tasks_of(store, &id).await?;
+        let (last_seq, digest) = (session.last_seq, Some(ExportDigest::default()));
+        let mut export = Self { id, last_seq, after: 0, lines: Vec::new(), digest };
+        export.line(&ExportHeader::new(session, tasks))?;
+        Ok(export)
+    }
+
+    /// The next lines; nothing after the last.
+    pub async fn part(&mut self, store: &dyn Store) -> Result<Option<Vec<u8>>, StoreError> {
+        if self.after < self.last_seq {
+            self.read_on(store).await?;
+        } else if let Some(digest) = self.digest.take() {
+            self.line(&ExportFooter { events: self.last_seq, sha256: digest.finish() })?;
+        } else {
+            return Ok(None);
+        }
+        Ok(Some(std::mem::take(&mut self.lines)))
+    }
+
+    async fn read_on(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        let query =
+            EventQuery { after: self.after, limit: PageLimit::MAX, ..EventQuery::default() };
+        let events = store.events(self.id.clone(), query).await?;
         if events.is_empty() {
-            let source = format!("it ends at {after} instead of {last_seq}");
-            return Err(StoreError::corrupt(format!("the log of session {id}"), source));
+            let source = format!("it ends at {} instead of {}", self.after, self.last_seq);
+            return Err(StoreError::corrupt(format!("the log of session {}", self.id), source));
         }
         for event in events {
-            if event.seq <= last_seq {
-                document.line(&ExportedEvent::from(event.clone()))?;
+            self.after = event.seq;
+            if event.seq <= self.last_seq {
+                self.line(&ExportedEvent::from(event))?;
             }
-            after = event.seq;
         }
+        Ok(())
     }
-    document.finish(last_seq)?;
-    Ok(last_seq)
+
+    fn line(&mut self, value: &impl Serialize) -> Result<(), StoreError> {
+        let line = serde_json::to_string(value)
+            .map_err(|error| StoreError::backend("write the export", error))?;
+        if let Some(digest) = &mut self.digest {
+            digest.line(&line);
+        }
+        self.lines.extend_from_slice(line.as_bytes());
+        self.lines.push(b'\n');
+        Ok(())
+    }
 }
 
 /// Every task of the session, oldest first.
@@ -62,27 +109,6 @@ async fn tasks_of(store: &dyn Store, id: &SessionId) -> Result<Vec<Task>, StoreE
     }
     tasks.reverse();
     Ok(tasks)
-}
-
-struct Document<'a> {
-    out: &'a mut (dyn Write + Send),
-    digest: ExportDigest,
-}
-
-impl Document<'_> {
-    fn line(&mut self, value: &impl Serialize) -> Result<(), StoreError> {
-        let line = serde_json::to_string(value)
-            .map_err(|error| StoreError::backend("write the export", error))?;
-        self.digest.line(&line);
-        writeln!(self.out, "{line}").map_err(write_error)
-    }
-
-    fn finish(self, events: u64) -> Result<(), StoreError> {
-        let footer = ExportFooter { events, sha256: self.digest.finish() };
-        let line = serde_json::to_string(&footer)
-            .map_err(|error| StoreError::backend("write the export", error))?;
-        writeln!(self.out, "{line}").and_then(|()| self.out.flush()).map_err(write_error)
-    }
 }
 
 fn write_error(error: std::io::Error) -> StoreError {

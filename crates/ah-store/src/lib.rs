@@ -48,7 +48,7 @@ pub use draft::Drafts;
 pub use error::{BoxError, Feature, Kind, Problem, StoreError};
 pub use event::{EventWatch, Events};
 pub use executor::Executors;
-pub use export::{ImportReport, check_export, export_session, import_session};
+pub use export::{ImportReport, SessionExport, check_export, export_session, import_session};
 pub use feed::{Feed, FeedWatch};
 pub use fleet::Fleets;
 pub use hive::Hive;

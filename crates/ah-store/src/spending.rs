@@ -1,6 +1,6 @@
 //! Spendings.
 
-use ah_model::{Page, PageRequest, Spending, SpendingFilter};
+use ah_model::{DaySpending, Page, PageRequest, Spending, SpendingFilter};
 use async_trait::async_trait;
 
 use crate::StoreError;
@@ -16,4 +16,8 @@ pub trait Spendings {
         filter: SpendingFilter,
         page: PageRequest,
     ) -> Result<Page<Spending>, StoreError>;
+
+    /// The sums of the same by day, whether the cost was told, and model: the newest day first, at most
+    /// [`SPENDING_SUMS_MAX`](ah_model::limits::SPENDING_SUMS_MAX) of them.
+    async fn spending_sums(&self, filter: SpendingFilter) -> Result<Vec<DaySpending>, StoreError>;
 }

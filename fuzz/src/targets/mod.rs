@@ -3,6 +3,7 @@
 mod bundle;
 mod cursor;
 mod frame;
+mod hook;
 mod mux;
 mod redact;
 
@@ -22,7 +23,7 @@ const SMALL: usize = 256 * 1024;
 /// The patterns keep what they learn, up to a bound.
 const PATTERNS: usize = 8 * 1024 * 1024;
 
-pub(crate) static TARGETS: [Target; 7] = [
+pub(crate) static TARGETS: [Target; 8] = [
     Target {
         name: "redact-text",
         seeds: redact::seeds,
@@ -78,5 +79,13 @@ pub(crate) static TARGETS: [Target; 7] = [
         run: mux::run,
         held_min: SMALL,
         held_per_byte: 16,
+    },
+    Target {
+        name: "hook",
+        seeds: hook::seeds,
+        words: hook::WORDS,
+        run: hook::run,
+        held_min: PATTERNS,
+        held_per_byte: 128,
     },
 ];

@@ -16,11 +16,17 @@ const LINK_MS: u64 = 10 * 60 * 1000;
 /// How long a server on this machine has to take a connection.
 const ANSWER_MAX: Duration = Duration::from_millis(300);
 
+/// Whom a link is for, when nobody says.
+pub(crate) const OPERATOR: &str = "operator";
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// What may be done there: admin, operator or viewer
     #[arg(long, value_name = "ROLE", default_value = "admin")]
     role: String,
+    /// Whom it is for: decisions made there carry this name
+    #[arg(long, value_name = "NAME", default_value = OPERATOR)]
+    name: String,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
@@ -37,7 +43,7 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
         Some(server) => server.to_owned(),
         None => served_here(app)?,
     };
-    let link = link(app, &*app.store()?, &server, role)?;
+    let link = link(app, &*app.store()?, &server, (role, &args.name))?;
     app.output.result(&json!({ "url": link }), |_| link.clone())?;
     app.output.talk("good once, for ten minutes");
     Ok(())
@@ -48,11 +54,11 @@ pub(crate) fn link(
     app: &App,
     store: &dyn Store,
     server: &str,
-    role: TokenRole,
+    (role, name): (TokenRole, &str),
 ) -> Result<String, CommandError> {
     let now = app.now();
     let (secret, mut new) = secret::fresh(role, now)?;
-    new.name = Some("operator".to_owned());
+    new.name = Some(name.to_owned());
     new.expires_at = Some(now.plus_ms(LINK_MS));
     block_on(store.create_token(new))?;
     Ok(format!("{}/login#{}", server.trim_end_matches('/'), secret.reveal()))

@@ -24,6 +24,9 @@ use crate::whereabouts;
 /// Variables that name the run that this process belongs to itself, which its own do not.
 const OF_A_RUN: [&str; 3] = ["AH_RUN_ID", "AH_SESSION_ID", "AH_TASK_ID"];
 
+/// How long the folder of a run that is over stays: what it has beyond the store is the raw output.
+const FOLDERS_KEPT_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
+
 /// This machine as the executor of its own runs.
 pub(crate) fn machine(app: &App, store: Arc<dyn Store>) -> Result<Local, CommandError> {
     let own = own()?;
@@ -45,6 +48,7 @@ pub(crate) fn machine(app: &App, store: Arc<dyn Store>) -> Result<Local, Command
         search,
         own,
         environment,
+        redaction: app.config()?.redaction(),
         moved_to: |store, session| whereabouts::present_dir(store, session).ok(),
     }))
 }
@@ -58,6 +62,14 @@ pub(crate) fn reconcile(app: &App) -> Result<(), CommandError> {
     }
     let local = machine(app, Arc::from(app.store()?))?;
     local.reconcile().iter().for_each(|lost| app.output.talk(&sentence(lost)));
+    Ok(())
+}
+
+/// Removes what runs of this machine left in files long ago.
+pub(crate) fn sweep(app: &App) -> Result<(), CommandError> {
+    let before = app.now().minus_ms(FOLDERS_KEPT_MS);
+    let swept = Folders::below(&app.environment.state_dir()?).sweep(before);
+    app.output.debug(&format!("{swept} folders of old runs removed"));
     Ok(())
 }
 

@@ -44,6 +44,7 @@ mod stats;
 mod status;
 mod task;
 mod token;
+mod tui;
 mod up;
 mod upgrade;
 mod variable;
@@ -63,6 +64,8 @@ pub(crate) enum Command {
     Up(Lazy<up::Args>),
     /// Print a link that opens the dashboard of the harbor in a browser
     Dashboard(Lazy<dashboard::Args>),
+    /// Look at the harbor in the terminal: what needs you, agents, sessions, a new task
+    Tui(Lazy<tui::Args>),
     /// Show what is ready on this machine, and the state of the harbor
     Status(Lazy<status::Args>),
     /// Sessions: conversations of agents, with their events
@@ -158,6 +161,7 @@ pub(crate) fn run(app: &App, command: Command) -> Result<(), CommandError> {
     match command {
         Command::Up(args) => up::run(app, &args),
         Command::Dashboard(args) => dashboard::run(app, &args),
+        Command::Tui(args) => tui::run(app, &args),
         Command::Status(args) => status::run(app, &args),
         Command::Session(Lazy(command)) => session::run(app, command),
         Command::Snapshot(Lazy(command)) => snapshot::run(app, command),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use ah_hive::resident::Supervised;
-use ah_model::TokenRole;
+use ah_model::{Prices, TokenRole};
 use ah_server::{
     AuthMode, JobLine, JobSink, LogLine, LogSink, ServerOptions, ServerState, Tls, Transport,
     check_bind, serve_until_signal,
@@ -18,9 +18,9 @@ use serde_json::json;
 use super::executors::ExecutorsArgs;
 use super::hook::desk::{self, Drainer};
 use super::queue::Queue;
-use super::{dashboard, demo, residents};
+use super::{dashboard, demo, local, residents};
 use crate::app::App;
-use crate::config::LogLevel;
+use crate::config::{self, LogLevel};
 use crate::error::{CommandError, Exit};
 use crate::secret;
 
@@ -90,6 +90,7 @@ impl Serving<'_> {
             sockets: Some(app.environment.runtime_dir()?),
             hooks: Some(desk::desk()),
             retention: app.config()?.retention(),
+            prices: Prices::listed().with(config::own_prices(&app.environment)?),
             ..ServerOptions::default()
         })
     }
@@ -126,7 +127,10 @@ pub(crate) fn serve(app: &App, serving: &Serving<'_>) -> Result<(), CommandError
     let coordinator_url = coordinator.as_ref().map(url).transpose()?;
     let dashboard = match serving.auth {
         AuthMode::Open => own.clone(),
-        AuthMode::Tokens => dashboard::link(app, store.as_ref(), &own, TokenRole::Admin)?,
+        AuthMode::Tokens => {
+            let whom = (TokenRole::Admin, dashboard::OPERATOR);
+            dashboard::link(app, store.as_ref(), &own, whom)?
+        }
     };
     let answer = json!({ "url": own, "dashboardUrl": dashboard, "tokenFile": token_file, "coordinatorUrl": coordinator_url, "executors": executors });
     app.output.result(&answer, |_| {
@@ -147,6 +151,7 @@ pub(crate) fn serve(app: &App, serving: &Serving<'_>) -> Result<(), CommandError
     raise_descriptors();
     let residents = keep_residents(app, serving.residents, &store)?;
     let drainer = Drainer::start(&app.environment, Arc::clone(&store)).map_err(broken)?;
+    local::sweep(app)?;
     let queue = Queue::start(app, &store, serving.runs)?;
     let served = serve_until_signal(listener, coordinator, state).map_err(broken);
     if let Some(queue) = queue {

@@ -253,37 +253,101 @@ fn a_server_brings_in_what_waits_without_another_call() {
     assert_eq!(calls_of(&events(&up.home, "s1")), ["t1"]);
 }
 
-#[test]
-fn a_call_is_handed_to_the_server_and_written_nowhere_else_once_it_is_taken() {
-    let home = Home::new();
+/// Where a server of the home listens.
+fn listener(home: &Home) -> UnixListener {
     let run = home.state().join("run");
     std::fs::create_dir_all(&run).unwrap();
-    let listener = UnixListener::bind(run.join("hook.sock")).unwrap();
-    let child = start(&home, &["claude-code"], &pre_tool("s1", "t1"));
+    std::fs::set_permissions(home.state(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    UnixListener::bind(run.join("hook.sock")).unwrap()
+}
+
+/// Takes one call, as a server does, and says that it is in the store.
+fn take(listener: &UnixListener) -> Value {
     let (mut stream, _) = listener.accept().unwrap();
     let mut size = [0; 4];
     stream.read_exact(&mut size).unwrap();
     let mut frame = vec![0; u32::from_be_bytes(size) as usize];
     stream.read_exact(&mut frame).unwrap();
-    let handed: Value = serde_json::from_slice(&frame).unwrap();
+    let answer = br#"{"fate":"recorded"}"#;
+    stream.write_all(&(answer.len() as u32).to_be_bytes()).unwrap();
+    stream.write_all(answer).unwrap();
+    serde_json::from_slice(&frame).unwrap()
+}
+
+#[test]
+fn a_call_is_handed_to_the_server_and_written_nowhere_else_once_it_is_taken() {
+    let home = Home::new();
+    let listener = listener(&home);
+    let child = start(&home, &["claude-code"], &pre_tool("s1", "t1"));
+    let handed = take(&listener);
     assert_eq!(
         (&handed["tool"], &handed["payload"]["tool_use_id"]),
         (&json!("claude-code"), &json!("t1"))
     );
-    let answer = br#"{"fate":"recorded"}"#;
-    stream.write_all(&(answer.len() as u32).to_be_bytes()).unwrap();
-    stream.write_all(answer).unwrap();
     silent(&child.wait_with_output().unwrap());
     assert!(!home.database().exists());
 }
 
 #[test]
+fn a_call_for_an_agent_goes_to_the_server_too_and_brings_its_mail() {
+    let home = Home::new();
+    home.create_agent("ada");
+    home.json(&["message", "send", "ada", "the build is red"]);
+    let listener = listener(&home);
+    let prompt = r#"{"session_id":"s1","hook_event_name":"UserPromptSubmit","prompt":"go"}"#;
+    let end = Instant::now() + PATIENCE;
+    let said = loop {
+        let child = start(&home, &["claude-code", "--agent", "ada"], prompt);
+        assert_eq!(take(&listener)["payload"]["prompt"], "go");
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        if !output.stdout.is_empty() {
+            break String::from_utf8(output.stdout).unwrap();
+        }
+        assert!(Instant::now() < end, "no mail came");
+    };
+    assert!(said.contains("the build is red"), "{said}");
+    let shown = home.run(&["session", "show", "s1"]);
+    assert_eq!(shown.status.code(), Some(3), "the call itself is the server's");
+}
+
+#[test]
+fn secrets_that_were_taken_out_of_calls_are_counted() {
+    let home = Home::new();
+    let status = || {
+        let mut command = home.ah(&["hooks", "status", "--json"]);
+        let output = command.env("TMPDIR", home.path().join("home")).output().unwrap();
+        let status: Value = serde_json::from_str(&succeeded(&output, "status")).unwrap();
+        status["redacted"].clone()
+    };
+    tell(&home, &pre_tool("s1", "t1"));
+    assert_eq!(status(), json!({}));
+    let command = "curl https://bob:hunter2hunter2@example.org/";
+    for tool in ["t2", "t3"] {
+        tell(&home, &pre_tool("s1", tool).replace("\"ls\"", &format!("\"{command}\"")));
+    }
+    assert_eq!(status(), json!({ "url-credentials": 2 }));
+}
+
+#[test]
+fn the_log_that_calls_leave_behind_stays_short() {
+    let home = Home::new();
+    let log = home.state().join("state.db-wal");
+    let mut longest = 0;
+    for number in 0..60 {
+        tell(&home, &pre_tool("s1", &format!("t{number}")));
+        longest = longest.max(std::fs::metadata(&log).map_or(0, |found| found.len()));
+    }
+    // A write of a call is a few pages; the first also makes the session.
+    assert!(longest > 0 && longest < 640 * 1024, "{longest} bytes are read by the next call");
+    drain(&home);
+    assert_eq!(events(&home, "s1").len(), 60);
+}
+
+#[test]
 fn a_server_that_breaks_off_costs_nothing() {
     let home = Home::new();
-    let run = home.state().join("run");
-    std::fs::create_dir_all(&run).unwrap();
-    std::fs::set_permissions(home.state(), std::fs::Permissions::from_mode(0o700)).unwrap();
-    let listener = UnixListener::bind(run.join("hook.sock")).unwrap();
+    let listener = listener(&home);
     let child = start(&home, &["claude-code"], &pre_tool("s1", "t1"));
     drop(listener.accept().unwrap());
     silent(&child.wait_with_output().unwrap());

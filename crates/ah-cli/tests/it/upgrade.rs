@@ -65,7 +65,7 @@ fn old_of_version_three(home: &Home) {
 }
 
 /// The steps from version 2 on.
-const STEPS: [&str; 11] = [
+const STEPS: [&str; 12] = [
     "3__logs_and_lineage",
     "4__agents",
     "5__leases_and_tokens",
@@ -77,6 +77,7 @@ const STEPS: [&str; 11] = [
     "11__spendings",
     "12__known_blocks",
     "13__repo_fingerprints",
+    "14__overviews",
 ];
 
 fn backups(home: &Home) -> Vec<PathBuf> {

@@ -1,8 +1,12 @@
 //! Spendings in the oracle.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use ah_model::limits::SPENDING_SUMS_MAX;
 use ah_model::{
-    MODEL_LABEL, Page, PageRequest, Session, SessionId, Spending, SpendingFilter, SpendingKey,
-    SpendingSum, SpendingSums, Timestamp, Usage,
+    DaySpending, MODEL_LABEL, Page, PageRequest, Session, SessionId, Spending, SpendingFilter,
+    SpendingKey, SpendingSum, SpendingSums, Timestamp, Usage,
 };
 use ah_store::{Spendings, StoreError};
 use async_trait::async_trait;
@@ -28,6 +32,25 @@ impl Spendings for ModelStore {
             let items = overfull(shown.filter(|spending| filter.matches(spending)), &page);
             Ok(Page::from_overfull(items, page.limit, Spending::cursor))
         })
+    }
+
+    async fn spending_sums(&self, filter: SpendingFilter) -> Result<Vec<DaySpending>, StoreError> {
+        let mut sums = BTreeMap::<_, DaySpending>::new();
+        let rows = self.read(|rows| {
+            let all = rows.spendings.iter().flat_map(|(session, sums)| {
+                sums.0.iter().map(|(key, sum)| rows.spending(session, key, *sum))
+            });
+            Ok::<_, StoreError>(all.filter(|one| filter.matches(one)).collect::<Vec<_>>())
+        })?;
+        for Spending { day, model, usage, told, .. } in rows {
+            let key = (Reverse(day.clone()), told.is_some(), model.clone());
+            let none = DaySpending { day, model, sessions: 0, usage: Usage::default(), told: None };
+            let sum = sums.entry(key).or_insert(none);
+            sum.sessions += 1;
+            sum.usage = sum.usage.plus(usage);
+            sum.told = told.map(|cost| cost.plus(sum.told.unwrap_or_default()));
+        }
+        Ok(sums.into_values().take(SPENDING_SUMS_MAX).collect())
     }
 }
 

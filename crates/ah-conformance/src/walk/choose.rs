@@ -312,7 +312,7 @@ impl<'a> Chooser<'a> {
     fn session_filter(&mut self) -> SessionFilter {
         let mut filter = SessionFilter::default();
         for _ in 0..self.random.below(3) {
-            match self.random.below(8) {
+            match self.random.below(9) {
                 0 => filter.statuses.push(self.random.pick(&SessionStatus::ALL)),
                 1 => filter.repo_id = Some(self.random.pick(&self.repos)),
                 2 => filter.agent = Some(self.agent().name),
@@ -320,6 +320,7 @@ impl<'a> Chooser<'a> {
                 4 => filter.since = Some(self.time()),
                 5 => filter.until = Some(self.time()),
                 6 => filter.title = Some(self.text()),
+                7 => filter.forked_from = Some(self.session_id()),
                 _ => filter.parent = Some(self.session_id()),
             }
         }

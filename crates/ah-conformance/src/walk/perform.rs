@@ -158,7 +158,8 @@ async fn perform(
                 ..filter
             };
             let list = |page| store.list_spendings(filter.clone(), page);
-            pages(start, list, |spending| json!(spending)).await?
+            let listed = pages(start, list, |spending| json!(spending)).await?;
+            json!({ "listed": listed, "sums": store.spending_sums(filter).await? })
         }
         Op::Runs(operation) => run::perform(store, operation, names).await?,
         Op::Executors(operation) => executor::perform(store, operation, names).await?,
@@ -293,6 +294,7 @@ fn session_filter(filter: SessionFilter, names: &Names<'_>) -> SessionFilter {
     SessionFilter {
         repo_id: filter.repo_id.map(|id| names.number(Noun::Repo, id)),
         parent: filter.parent.map(|id| names.id(&id)),
+        forked_from: filter.forked_from.map(|id| names.id(&id)),
         ..filter
     }
 }

@@ -128,6 +128,61 @@ fn an_approved_commit_comes_into_force() {
     assert_eq!(git(&given.home.applied, &["status", "--porcelain"]), "");
 }
 
+/// The difference that an approval makes: what it is compared with, and the lines that changed.
+fn difference(given: &Given, approval: &Approval) -> (Option<String>, Vec<String>) {
+    let diff = given.host.approval_diff(approval.id.clone()).unwrap();
+    assert_eq!((&diff.approval_id, Some(&diff.commit)), (&approval.id, approval.commit.as_ref()));
+    assert!(!diff.is_cut);
+    let is_head = |line: &str| line.starts_with("+++") || line.starts_with("---");
+    let lines = diff.text.lines().filter(|line| line.starts_with(['+', '-']) && !is_head(line));
+    (diff.base, lines.map(str::to_owned).collect())
+}
+
+#[test]
+fn a_commit_is_compared_with_what_is_in_force_and_later_with_the_one_before() {
+    let given = Given::new();
+    let one = given.commit("one\n");
+    let first = given.request();
+    assert_eq!(difference(&given, &first), (None, vec!["+one".to_owned()]));
+    given.decide(&first, Verdict::Approved);
+    assert_eq!(difference(&given, &first), (None, vec!["+one".to_owned()]));
+    let two = given.commit("two\n");
+    given.commit("three\n");
+    let last = given.request();
+    let lines = |old: &str, new: &str| vec![format!("-{old}"), format!("+{new}")];
+    assert_eq!(difference(&given, &last), (Some(one), lines("one", "three")));
+    // Whatever the agent does to its own repository later.
+    fs::remove_dir_all(given.home.config().join(".git")).unwrap();
+    given.decide(&last, Verdict::Approved);
+    assert_eq!(difference(&given, &last), (Some(two), lines("two", "three")));
+}
+
+#[test]
+fn a_long_difference_is_cut_and_programs_that_a_repository_names_do_not_run() {
+    let given = Given::new();
+    let config = given.home.config();
+    fs::write(config.join(".gitattributes"), "* diff=evil\n").unwrap();
+    git(&config, &["config", "diff.evil.command", "touch EVIL"]);
+    git(&config, &["config", "diff.evil.textconv", "touch EVIL"]);
+    fs::write(config.join("long.txt"), "a line\n".repeat(90_000)).unwrap();
+    given.commit("one");
+    let diff = given.host.approval_diff(given.request().id).unwrap();
+    assert_eq!((diff.is_cut, diff.text.len()), (true, 512 * 1024));
+    assert!(!config.join("EVIL").exists() && !given.home.applied.join("EVIL").exists());
+}
+
+#[test]
+fn an_approval_of_another_kind_has_no_difference() {
+    let given = Given::new();
+    let asked = given.host.request_approval(NewApproval::new("alice", "deploy")).unwrap();
+    let refused = given.host.approval_diff(asked.id).unwrap_err();
+    assert!(
+        matches!(&refused, HostError::Store(StoreError::Conflict { reason, .. })
+            if reason == "it is about no commit"),
+        "{refused:?}"
+    );
+}
+
 #[test]
 fn deciding_again_changes_nothing_and_otherwise_is_refused() {
     let given = Given::new();

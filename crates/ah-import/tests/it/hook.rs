@@ -242,6 +242,14 @@ fn a_session_that_somebody_ended_stays_ended() {
     assert_eq!((after.status, after.last_seq), (SessionStatus::Cancelled, 2));
 }
 
+/// Payloads of each program, in the order of [`HookTool::ALL`].
+const RECORDED: [&str; 4] = [
+    "claude-code/hooks/tools.jsonl",
+    "codex/hooks/lifecycle.jsonl",
+    "gemini/hooks.jsonl",
+    "goose/hooks.jsonl",
+];
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..<_>::default() })]
 
@@ -270,5 +278,35 @@ proptest! {
             }
             Err(refused) => prop_assert!(!fits, "{refused}"),
         }
+    }
+    #[test]
+    fn a_damaged_payload_is_recorded_or_refused_and_costs_no_other(
+        tool in 0..4_usize,
+        which in any::<prop::sample::Index>(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), b' '..=b'~', 0..3_u8), 1..4),
+    ) {
+        let lines = fixture(RECORDED[tool]);
+        let lines: Vec<&str> = lines.lines().collect();
+        let mut bytes = which.get(&lines).as_bytes().to_vec();
+        for (place, byte, how) in damage {
+            let place = place.index(bytes.len());
+            match how {
+                0 => bytes[place] = byte,
+                1 => bytes.insert(place, byte),
+                _ => drop(bytes.remove(place)),
+            }
+        }
+        // What is no JSON never comes so far.
+        let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(()) };
+        let Ok(payload) = RawJson::parse("payload", text, usize::MAX) else { return Ok(()) };
+        let tool = HookTool::ALL[tool];
+        let damaged = HookCall { payload, ..call(tool, "damaged", "{}") };
+        let whole = call(tool, "whole", r#"{"session_id":"whole","hook_event_name":"Stop"}"#);
+        let expected = match damaged.event() {
+            Ok(_) => HookFate::Recorded,
+            Err(refused) => HookFate::Refused(refused.to_string()),
+        };
+        let fates = record(&*store(), &[damaged, whole]);
+        prop_assert_eq!(fates, [expected, HookFate::Recorded]);
     }
 }

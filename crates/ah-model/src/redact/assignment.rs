@@ -121,6 +121,12 @@ fn next_sign(text: &str, from: usize) -> Option<(usize, Sign)> {
 
 const KEY_BYTES_MAX: usize = 64;
 
+/// How far behind a stem the sign of its value may be: see [`sign_after`].
+pub(super) const NAME_TO_SIGN_BYTES_MAX: usize = KEY_BYTES_MAX + 2 * BETWEEN_BYTES_MAX + 2;
+
+/// How far before a stem the dashes of its option may begin: see [`is_option`].
+pub(super) const OPTION_TO_STEM_BYTES_MAX: usize = KEY_BYTES_MAX + 2;
+
 /// The name of an option whose dashes begin at `at` and which a space and a value follow.
 fn option_name(text: &str, at: usize) -> Range<usize> {
     let start = at + 2;

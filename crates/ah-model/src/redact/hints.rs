@@ -4,11 +4,12 @@
 //! of each word; only where a word stands it is seen whether what it announces can be there. A hint
 //! may be wrong, but nothing is where there is none.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::keys::{self, STEMS};
 use super::shapes::{Announces, SHAPES};
-use super::{assignment, ignores_hints, looked_at, pem, shapes, url};
+use super::{assignment, ignores_hints, long, looked_at, pem, shapes, url};
 
 /// What may be in a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,6 +22,9 @@ pub(super) struct Hints {
     /// Whether the text would mean something as the name of a value.
     pub(super) stem: bool,
 }
+
+/// From how many bytes on a text is looked at only where something may be.
+const LONG_BYTES: usize = 512;
 
 const _: () = assert!(SHAPES.len() <= u64::BITS as usize);
 
@@ -49,19 +53,13 @@ impl Hints {
         }
         let table = &*TABLE;
         let mut hints = Self::default();
-        let mut last_bytes = 0_u32;
-        looked_at(text.len());
-        // Four at once: there is a word at hardly one of many places.
-        let (fours, rest) = text.as_bytes().as_chunks::<4>();
-        for (number, four) in fours.iter().enumerate() {
-            let groups = four.map(|byte| table.next_group(&mut last_bytes, byte));
-            if groups != [0; 4] {
-                table.look_all(&groups, text, number * 4, &mut hints);
-            }
-        }
-        for (at, byte) in rest.iter().enumerate() {
-            let group = table.next_group(&mut last_bytes, *byte);
-            table.look_all(&[group], text, fours.len() * 4 + at, &mut hints);
+        if text.len() < LONG_BYTES {
+            table.look_through(text, 0..text.len(), &mut hints);
+        } else {
+            // No name is that long, and whoever asks looks again.
+            hints.stem = true;
+            long::places(text.as_bytes(), |at| table.look_through(text, at, &mut hints));
+            long::words(text.as_bytes(), |at| table.look_through(text, at, &mut hints));
         }
         if shapes::may_be_discord(text.as_bytes()) {
             hints.add_shape(table.discord);
@@ -153,6 +151,27 @@ impl Table {
         }
         if let Some(triggers) = self.triggers.get_mut(usize::from(*group)) {
             triggers.push(Trigger { word, end, what });
+        }
+    }
+
+    /// Adds what the words announce whose groups end in `range`.
+    fn look_through(&self, text: &str, range: Range<usize>, hints: &mut Hints) {
+        let (before, bytes) = text.as_bytes().split_at(range.start);
+        let bytes = bytes.get(..range.len()).unwrap_or(bytes);
+        let known = before.get(before.len().saturating_sub(2)..).unwrap_or_default();
+        let mut last_bytes = known.iter().fold(0, |last, byte| last << 8 | folded(*byte));
+        looked_at(bytes.len());
+        // Four at once: there is a word at hardly one of many places.
+        let (fours, rest) = bytes.as_chunks::<4>();
+        for (number, four) in fours.iter().enumerate() {
+            let groups = four.map(|byte| self.next_group(&mut last_bytes, byte));
+            if groups != [0; 4] {
+                self.look_all(&groups, text, range.start + number * 4, hints);
+            }
+        }
+        for (at, byte) in (range.start + fours.len() * 4..).zip(rest) {
+            let group = self.next_group(&mut last_bytes, *byte);
+            self.look_all(&[group], text, at, hints);
         }
     }
 

@@ -11,6 +11,7 @@ mod assignment;
 mod hints;
 mod json;
 mod keys;
+mod long;
 mod pem;
 mod rules;
 mod shapes;

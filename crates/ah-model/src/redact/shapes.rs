@@ -170,7 +170,7 @@ fn plain(prefix: &str) -> String {
 }
 
 /// Length of the shortest shape from its word on, unless the word announces it.
-const FROM_WORD_BYTES_MIN: usize = 15;
+pub(super) const FROM_WORD_BYTES_MIN: usize = 15;
 
 /// How much is looked at behind `curl`; more than its shape needs.
 const CURL_BYTES: usize = 320;

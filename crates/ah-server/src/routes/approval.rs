@@ -1,6 +1,8 @@
 //! Approvals. Agents ask for themselves and take back what they asked; only the operator decides.
 
-use ah_model::{Approval, ApprovalFilter, ApprovalId, Decision, NewApproval, Page, Party, Verdict};
+use ah_model::{
+    Approval, ApprovalDiff, ApprovalFilter, ApprovalId, Decision, NewApproval, Page, Party, Verdict,
+};
 use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -20,6 +22,7 @@ pub(crate) fn routes() -> Routes {
         .post("/approvals", act, about_new(), request)
         .get("/approvals", look, about_list(), list)
         .get("/approvals/{id}", look, about("Shows an approval").fails([404]), show)
+        .get("/approvals/{id}/diff", look, about_diff(), diff)
         .get("/approval-ids", Access::OVERSEE, about_ids(), ids)
         .post("/approvals/{id}/decision", act, about_decision(), decide)
         .post("/approvals/{id}/carried-out", Access::OPERATE, about_carrying_out(), carried_out)
@@ -36,6 +39,11 @@ fn about_new() -> Doc {
 fn about_list() -> Doc {
     let doc = doc("Approvals, newest first; an agent's own").query(params::approvals());
     doc.query(params::page()).answers::<Page<Approval>>(200)
+}
+
+fn about_diff() -> Doc {
+    let doc = doc("What the pinned commit of an approval changes");
+    doc.answers::<ApprovalDiff>(200).fails([404, 409])
 }
 
 fn about_ids() -> Doc {
@@ -85,6 +93,15 @@ async fn show(
     PathId(id): PathId<ApprovalId>,
 ) -> Answer {
     ok(&own(&state, &caller, id).await?)
+}
+
+async fn diff(
+    State(state): State<ServerState>,
+    caller: Caller,
+    PathId(id): PathId<ApprovalId>,
+) -> Answer {
+    own(&state, &caller, id.clone()).await?;
+    ok(&state.host_call(|host| host.approval_diff(id)).await?)
 }
 
 async fn ids(State(state): State<ServerState>, pairs: Pairs) -> Answer {

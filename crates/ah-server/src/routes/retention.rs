@@ -10,12 +10,14 @@ use crate::routing::{Routes, doc, params};
 use crate::state::ServerState;
 
 pub(crate) fn routes() -> Routes {
+    let ruled = doc("The rules that this server removes by").answers::<RetentionRules>(200);
     let planned = doc("What rules would remove now; nothing is").answers::<Tally>(200);
     let stepped = doc("Removes some of what rules say").answers::<RemovalStep>(200);
     let all = doc("Receipts of removals, newest first").query(params::page());
     let added = doc("Adds what was removed beside the store to a receipt");
     let reclaimed = doc("Gives some unused space back to the file system");
     Routes::new()
+        .get("/retention/rules", Access::OVERSEE, ruled, rules)
         .post("/retention/plan", Access::OVERSEE, planned, plan)
         .post("/retention/step", Access::OPERATE, stepped, step)
         .get("/retention/receipts", Access::OVERSEE, all.answers::<Page<Receipt>>(200), list)
@@ -26,6 +28,10 @@ pub(crate) fn routes() -> Routes {
             add,
         )
         .post("/retention/reclaim", Access::OPERATE, reclaimed.answers::<Reclaimed>(200), reclaim)
+}
+
+async fn rules(State(state): State<ServerState>) -> Answer {
+    ok(&state.options.retention.store)
 }
 
 async fn plan(

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::session_list;
+use super::{session_export, session_list};
 use crate::access::Access;
 use crate::answer::{self, Answer, Items, created, no_content, ok};
 use crate::extract::{JsonBody, Pairs, PathId};
@@ -29,6 +29,12 @@ pub(crate) fn routes() -> Routes {
         .put("/sessions/{id}/title", Access::OPERATE, docs::rename(), rename)
         .put("/sessions/{id}/pinned", Access::OPERATE, docs::pin(), pin)
         .post("/sessions/{id}/fork", Access::OPERATE, docs::fork(), fork)
+        .get(
+            "/sessions/{id}/export",
+            Access::LOOK.of_session(),
+            docs::export(),
+            session_export::export,
+        )
         .put("/sessions/{id}/export", Access::OPERATE, docs::restore(), restore)
         .post("/sessions/{id}/stop", Access::OPERATE, docs::stop(), stop)
         .get("/session-origins", Access::LOOK, docs::of_origin(), of_origin)
@@ -39,7 +45,7 @@ pub(crate) fn routes() -> Routes {
 mod docs {
     use ah_model::SessionId;
 
-    use super::{Found, Items, Linked, Stopped, session_list};
+    use super::{Found, Items, Linked, Stopped, session_export, session_list};
     use crate::routing::{Doc, doc, params};
 
     pub(super) fn create() -> Doc {
@@ -80,6 +86,12 @@ mod docs {
     pub(super) fn fork() -> Doc {
         let doc = doc("Starts a session that goes on from a point of this one");
         doc.answers::<Linked>(201).fails([404, 409])
+    }
+
+    pub(super) fn export() -> Doc {
+        let doc =
+            doc("A session with its events as lines of JSON, as `ah session export` writes it");
+        doc.answers_text(session_export::LINES).fails([404])
     }
 
     pub(super) fn restore() -> Doc {

@@ -71,7 +71,7 @@ pub(crate) fn numbered_page() -> [Param; 2] {
     [count_from_1("page", "A page by its number; answers with `pagination`"), per_page]
 }
 
-pub(crate) fn sessions() -> [Param; 10] {
+pub(crate) fn sessions() -> [Param; 11] {
     // Words of other vocabularies are understood too, so any text is.
     [
         Param::of::<SessionStatus>("status", "In one of these statuses").repeated(),
@@ -84,6 +84,7 @@ pub(crate) fn sessions() -> [Param; 10] {
         Param::of::<Timestamp>("until", "Active before"),
         Param::text("title", "With this text in the title, in any case of its letters"),
         Param::of::<SessionId>("parent", "Started by this session"),
+        Param::of::<SessionId>("forkedFrom", "Forked from this session"),
     ]
 }
 

@@ -112,3 +112,23 @@ fn pages_are_for_everybody_and_run_nothing_but_their_own() {
         assert_eq!(browse(&server, "GET", path, &[], "").problem(), "404 no-such-path", "{path}");
     }
 }
+
+#[test]
+fn a_session_is_saved_as_the_program_exports_it_and_by_nobody_without_a_token() {
+    let server = Guarded::new();
+    let link = server.short_token("link", TokenRole::Operator, 600_000);
+    let cookie = log_in(&server, &json!({ "code": link })).unwrap();
+    let id = "s:1";
+    let body = session(id).to_string();
+    assert_eq!(browse(&server, "POST", "/api/v1/sessions", &[&cookie, PAGE], &body).status, 201);
+    let path = format!("/api/v1/sessions/{id}/export");
+    let saved = browse(&server, "GET", &path, &[&cookie], "");
+    assert_eq!((saved.status, saved.header("content-type")), (200, Some("application/x-ndjson")));
+    let file = "attachment; filename=\"session-s_1.jsonl\"";
+    assert_eq!(saved.header("content-disposition"), Some(file));
+    let header = ah_store::check_export(&mut saved.body.as_slice()).unwrap();
+    assert_eq!(header.session.id.as_str(), id);
+    assert_eq!(browse(&server, "GET", &path, &[], "").problem(), "401 unauthorized");
+    let nowhere = browse(&server, "GET", "/api/v1/sessions/no/export", &[&cookie], "");
+    assert_eq!(nowhere.problem(), "404 not-found");
+}

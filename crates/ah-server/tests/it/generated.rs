@@ -17,9 +17,10 @@ use values::{Ready, Values};
 
 const ROUNDS: usize = 64;
 /// What takes a whole row whose parts agree with each other, which chance seldom makes; the lease of
-/// who leads at an open fence; an executor, which a server alone has none of; or the secret of a token.
-const SELDOM: [&str; 6] = [
+/// who leads at an open fence; an executor, which a server alone has none of; the home of an agent; or the secret of a token.
+const SELDOM: [&str; 7] = [
     "POST /login",
+    "GET /api/v1/approvals/{id}/diff",
     "POST /api/v1/executors/{id}/reports",
     "POST /api/v1/runs/{id}/dispatches",
     "PUT /api/v1/run-imports/{id}",
@@ -229,7 +230,7 @@ impl Operation<'_> {
         };
         let media_type = reply.header("content-type").unwrap_or_default();
         let schema = content.get(media_type).unwrap_or_else(|| panic!("{media_type}: {}", told()));
-        if media_type.ends_with("json") {
+        if media_type.ends_with("/json") || media_type.ends_with("+json") {
             let named = values.schemas.check(&schema["schema"], &reply.json());
             values.learn(named.unwrap_or_else(|why| panic!("{why}\n{}", told())));
             values.hold(&reply.json());

@@ -90,9 +90,16 @@ impl Connection {
         }
     }
 
-    /// The next answer to anything but HEAD.
+    /// The next answer to anything but HEAD, and but a stream of events, which has no end.
     pub(crate) fn reply(&mut self) -> Reply {
         let mut reply = self.head();
+        let is_stream = reply.header("content-type") == Some("text/event-stream");
+        if reply.header("transfer-encoding") == Some("chunked") && !is_stream {
+            while let Some(part) = self.chunk() {
+                reply.body.extend(part.into_bytes());
+            }
+            return reply;
+        }
         let length = reply.header("content-length").map_or(0, |length| length.parse().unwrap());
         reply.body = self.bytes(length);
         reply

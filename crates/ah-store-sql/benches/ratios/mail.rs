@@ -11,7 +11,7 @@ use ah_store_sql::SqlStore;
 use super::figure::{Figure, Goal, alternate};
 use super::given::{event, long_id, new_session, open, payload};
 
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 15;
 const AGENTS: usize = 100;
 const MESSAGES: usize = 100;
 const LEASE_MS: u64 = 60_000;

@@ -367,6 +367,7 @@ mod tests {
                 "ALTER TABLE runs DROP COLUMN member",
                 "CREATE UNIQUE INDEX runs_live ON runs(session_id) \
                  WHERE status IN ('pending', 'claimed', 'running', 'stopping')",
+                "DROP INDEX sessions_live",
                 "DROP TABLE spendings",
                 "DROP TABLE repo_paths",
                 "DROP INDEX repos_fingerprint",
@@ -391,7 +392,8 @@ mod tests {
                     "10__search",
                     "11__spendings",
                     "12__known_blocks",
-                    "13__repo_fingerprints"
+                    "13__repo_fingerprints",
+                    "14__overviews"
                 ]
                 .map(str::to_owned)[..]
             )

@@ -1,6 +1,6 @@
 //! Lists of sessions: one walk along the index of last activity, newest first.
 
-use ah_model::{Cursor, Page, PageRequest, Session, SessionFilter, Timestamp};
+use ah_model::{Cursor, Page, PageRequest, Session, SessionFilter, SessionStatus, Timestamp};
 use ah_store::StoreError;
 
 use super::row::{SELECT, read};
@@ -40,7 +40,15 @@ pub(crate) fn size(session: &Session) -> usize {
     session.details.reset_message.as_ref().map_or(0, String::len)
 }
 
+/// The few sessions that are worked on have an index of their own, which serves where the statement
+/// has its very words.
+const LIVE: [SessionStatus; 2] = [SessionStatus::Running, SessionStatus::Stopping];
+
 fn conditions<'a>(query: &mut Statement<'a>, filter: &'a SessionFilter, title: Option<&'a str>) {
+    let is_live = |status: &SessionStatus| LIVE.contains(status);
+    if !filter.statuses.is_empty() && filter.statuses.iter().all(is_live) {
+        query.one_of_ours("s.status", LIVE.map(SessionStatus::as_str).to_vec());
+    }
     query.any_of("s.status", filter.statuses.iter().map(|status| status.as_str()));
     if let Some(repo) = filter.repo_id {
         query.condition("s.repo_id = ", repo);
@@ -59,6 +67,9 @@ fn conditions<'a>(query: &mut Statement<'a>, filter: &'a SessionFilter, title: O
     }
     if let Some(parent) = &filter.parent {
         query.condition("s.parent_session_id = ", parent.as_str());
+    }
+    if let Some(origin) = &filter.forked_from {
+        query.condition("s.forked_from = ", origin.as_str());
     }
     for (key, value) in &filter.labels.0 {
         query.condition("s.id IN (SELECT session_id FROM session_labels WHERE k = ", key);

@@ -106,6 +106,11 @@ impl Engine {
         })
     }
 
+    /// Whether what closing would save the next process is worth its time.
+    pub(crate) fn is_close_due(&self) -> bool {
+        self.writer.is_wal_long()
+    }
+
     /// A subscription to every process's commits from now on.
     pub(crate) fn subscribe(&self) -> Result<watch::Receiver<u64>, StoreError> {
         self.poll.subscribe(&self.pool, &self.hub, self.writer.bell())

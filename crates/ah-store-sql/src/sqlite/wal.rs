@@ -17,6 +17,12 @@ use ah_store::StoreError;
 
 use super::backup::beside;
 
+/// Most bytes of WAL that are left behind. Who opens the database alone checks every page there, and
+/// begins no new WAL, however much of it was copied back: without a bound the WAL of processes that
+/// do not close grows for ever. Two to three microseconds a page against two syncs are even at about
+/// twenty writes of six pages.
+const LEFT_BYTES_MAX: u64 = 512 * 1024;
+
 /// Whether an acknowledgement waits for the disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Durability {
@@ -68,6 +74,15 @@ impl Wal {
         self.sync_file().inspect_err(|_| self.suspect.store(true, Ordering::Release))
     }
 
+    /// Whether it is too long to be left behind.
+    pub(crate) fn is_long(&self) -> bool {
+        let found = match self.file.get() {
+            Some(file) => file.metadata(),
+            None => std::fs::metadata(&self.path),
+        };
+        found.is_ok_and(|found| found.len() > LEFT_BYTES_MAX)
+    }
+
     fn turn(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -110,5 +125,18 @@ mod tests {
         assert!(wal.sync(refused).is_err(), "a sync that works now proves nothing");
         assert!(wal.sync(|| Ok(())).is_ok());
         assert!(wal.sync(never).is_ok());
+    }
+
+    #[test]
+    fn only_what_is_longer_than_the_bound_is_too_long_to_be_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("state.db");
+        let wal = Wal::new(&database, Durability::Full);
+        assert!(!wal.is_long(), "there is none");
+        let file = File::create(beside(&database, "-wal")).unwrap();
+        for (bytes, is_long) in [(LEFT_BYTES_MAX, false), (LEFT_BYTES_MAX + 1, true)] {
+            file.set_len(bytes).unwrap();
+            assert_eq!(wal.is_long(), is_long, "{bytes}");
+        }
     }
 }

@@ -239,6 +239,11 @@ impl Writer {
         }
     }
 
+    /// Whether the WAL is longer than what a process may leave behind.
+    pub(crate) fn is_wal_long(&self) -> bool {
+        self.wal.is_long()
+    }
+
     /// The bell that its commits ring.
     pub(crate) fn bell(&self) -> &Bell {
         &self.bell

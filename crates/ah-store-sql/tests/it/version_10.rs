@@ -59,7 +59,8 @@ const ROWS: &str = r"
       (10, 'search', 'of another time', '2026-01-02T03:04:05.000Z');";
 
 fn check(store: &SqlStore, upgrade: &Upgrade) {
-    let steps = ["11__spendings", "12__known_blocks", "13__repo_fingerprints"].map(str::to_owned);
+    let steps = ["11__spendings", "12__known_blocks", "13__repo_fingerprints", "14__overviews"]
+        .map(str::to_owned);
     assert_eq!((upgrade.from, upgrade.steps.as_slice()), (10, steps.as_slice()));
     let spent = |session: &str, day: &str, model: &str, input_tokens, reasoning_tokens| Spending {
         session_id: session.parse().unwrap(),

@@ -49,7 +49,7 @@ const ROWS: &str = r"
       (11, 'spendings', 'of another time', '2026-01-02T03:04:05.000Z');";
 
 fn check(store: &SqlStore, upgrade: &Upgrade) {
-    let steps = ["12__known_blocks", "13__repo_fingerprints"].map(str::to_owned);
+    let steps = ["12__known_blocks", "13__repo_fingerprints", "14__overviews"].map(str::to_owned);
     assert_eq!((upgrade.from, upgrade.steps.as_slice()), (11, steps.as_slice()));
     for body in ["new", "newer"] {
         let new = NewMessage::new(Party::Operator, Party::Operator, body);

@@ -66,7 +66,8 @@ fn check(store: &SqlStore, upgrade: &Upgrade) {
                 "10__search",
                 "11__spendings",
                 "12__known_blocks",
-                "13__repo_fingerprints"
+                "13__repo_fingerprints",
+                "14__overviews"
             ]
             .map(str::to_owned)
             .as_slice()

@@ -67,6 +67,7 @@ fn check(store: &SqlStore, upgrade: &Upgrade) {
         "11__spendings",
         "12__known_blocks",
         "13__repo_fingerprints",
+        "14__overviews",
     ]
     .map(str::to_owned);
     assert_eq!((upgrade.from, upgrade.steps.as_slice()), (7, steps.as_slice()));

@@ -50,9 +50,15 @@ const ROWS: &str = r#"
       (8, 'enrolled_executors', 'of another time', '2026-01-02T03:04:05.000Z');"#;
 
 fn check(store: &SqlStore, upgrade: &Upgrade) {
-    let steps =
-        ["9__fleets", "10__search", "11__spendings", "12__known_blocks", "13__repo_fingerprints"]
-            .map(str::to_owned);
+    let steps = [
+        "9__fleets",
+        "10__search",
+        "11__spendings",
+        "12__known_blocks",
+        "13__repo_fingerprints",
+        "14__overviews",
+    ]
+    .map(str::to_owned);
     assert_eq!((upgrade.from, upgrade.steps.as_slice()), (8, steps.as_slice()));
     let run = block_on(store.run("r".parse().unwrap())).unwrap();
     assert_eq!((run.status, run.member), (RunStatus::Pending, None));

@@ -52,8 +52,14 @@ const ROWS: &str = r#"
       (9, 'fleets', 'of another time', '2026-01-02T03:04:05.000Z');"#;
 
 fn check(store: &SqlStore, upgrade: &Upgrade) {
-    let steps = ["10__search", "11__spendings", "12__known_blocks", "13__repo_fingerprints"]
-        .map(str::to_owned);
+    let steps = [
+        "10__search",
+        "11__spendings",
+        "12__known_blocks",
+        "13__repo_fingerprints",
+        "14__overviews",
+    ]
+    .map(str::to_owned);
     assert_eq!((upgrade.from, upgrade.steps.as_slice()), (9, steps.as_slice()));
     let step = || block_on(store.update_search_index(PageLimit::MAX)).unwrap();
     while step().state != IndexState::Done {}

@@ -1,4 +1,5 @@
-use ah_store::block_on;
+use ah_model::{DraftFields, NewTask};
+use ah_store::{Store, block_on};
 
 use crate::app::App;
 use crate::commands::task::{DeliveryArgs, print_batch};
@@ -16,14 +17,23 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     let store = app.store()?;
     let draft = block_on(store.draft(app.draft_id(&*store, &args.id)?))?;
-    let fields = draft.fields;
+    let task = task_of(app, &*store, &args.delivery, draft.fields)?;
+    print_batch(app, &block_on(store.launch_draft(draft.id, task))?)
+}
+
+/// The task that a draft is for; where the flags are silent, the draft speaks.
+pub(crate) fn task_of(
+    app: &App,
+    store: &dyn Store,
+    delivery: &DeliveryArgs,
+    fields: DraftFields,
+) -> Result<NewTask, CommandError> {
     let repo = match &app.global.repo {
         Some(_) => app.repo()?,
         None => detect::from_flag(&fields.repository, app.current_dir()?)?,
     };
-    let repo = app.settled(&*store, repo)?;
-    let mut task =
-        args.delivery.task(app, fields.description, &fields.models, fields.branch, repo)?;
+    let repo = app.settled(store, repo)?;
+    let mut task = delivery.task(app, fields.description, &fields.models, fields.branch, repo)?;
     task.project_dir = task.repo.root_path.clone();
-    print_batch(app, &block_on(store.launch_draft(draft.id, task))?)
+    Ok(task)
 }

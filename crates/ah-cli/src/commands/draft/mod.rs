@@ -12,6 +12,8 @@ use crate::app::App;
 use crate::error::CommandError;
 use crate::lazy::Lazy;
 
+pub(crate) use self::launch::task_of;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Save a draft and print its id

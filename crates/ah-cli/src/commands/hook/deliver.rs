@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use ah_client::RestStore;
 use ah_import::{HookCall, HookFate, record_hooks};
 use ah_store::{Store, block_on};
+use ah_store_sql::SqlStore;
 
 use super::spool::{Drained, Spool};
 use super::{Args, answer};
@@ -22,33 +24,55 @@ pub(super) enum Delivered {
     NotYet,
 }
 
+/// How a delivery ended.
+pub(super) struct Outcome {
+    pub(super) delivered: Delivered,
+    /// The database that was opened for it, to be left when there is time.
+    pub(super) store: Option<SqlStore>,
+}
+
 /// Brings the call into the store, behind those that were kept before it.
-pub(super) fn deliver(app: &App, args: &Args, call: &HookCall, spool: &Spool) -> Delivered {
-    let wants_mail = answer::is_wanted(args, call);
-    let handed_over = match spool.is_empty() && !wants_mail {
-        true => hand_over(app, call),
-        false => None,
-    };
+pub(super) fn deliver(app: &App, args: &Args, call: &HookCall, spool: &Spool) -> Outcome {
+    let mut opened = Opened { app, server: None, database: None };
+    let handed_over = if spool.is_empty() { hand_over(app, call) } else { None };
     let fate = match handed_over {
-        Some(fate) => fate,
-        None => {
-            let Ok(store) = app.store() else { return Delivered::NotYet };
-            let fate = record(&*store, call, spool);
-            if wants_mail && fate == HookFate::Recorded {
-                answer::mail(&*store, args, call);
-            }
-            // The process ends soon: closing the database would only hold up the agent.
-            std::mem::forget(store);
-            fate
-        }
+        Some(fate) => Some(fate),
+        None => opened.store().map(|store| record(store, call, spool)),
     };
-    match fate {
-        HookFate::Recorded => Delivered::Recorded,
-        HookFate::Refused(_) => {
+    if fate == Some(HookFate::Recorded)
+        && answer::is_wanted(args, call)
+        && let Some(store) = opened.store()
+    {
+        answer::mail(store, args, call);
+    }
+    let delivered = match fate {
+        Some(HookFate::Recorded) => Delivered::Recorded,
+        Some(HookFate::Refused(_)) => {
             spool.put_aside(call.at, &call.id, call.payload.as_str().as_bytes());
             Delivered::Nothing
         }
-        HookFate::Waiting(_) => Delivered::NotYet,
+        Some(HookFate::Waiting(_)) | None => Delivered::NotYet,
+    };
+    Outcome { delivered, store: opened.database }
+}
+
+/// The store, opened when it is first asked for.
+struct Opened<'a> {
+    app: &'a App,
+    server: Option<RestStore>,
+    database: Option<SqlStore>,
+}
+
+impl Opened<'_> {
+    fn store(&mut self) -> Option<&dyn Store> {
+        if self.server.is_none() && self.database.is_none() {
+            match self.app.remote().ok()? {
+                Some(server) => self.server = Some(server),
+                None => self.database = Some(self.app.sql_store().ok()?),
+            }
+        }
+        let server = self.server.as_ref().map(|server| server as &dyn Store);
+        server.or(self.database.as_ref().map(|database| database as &dyn Store))
     }
 }
 

@@ -9,6 +9,7 @@ mod answer;
 mod deliver;
 pub(crate) mod desk;
 mod gate;
+mod guard;
 #[cfg(unix)]
 mod handover;
 pub(crate) mod spool;
@@ -16,9 +17,8 @@ pub(crate) mod spool;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use ah_import::{HookCall, HookTool};
 use ah_model::{RawJson, Redaction, Redactor, to_hex};
@@ -26,7 +26,8 @@ use ah_store::{Clock, IdSource, SystemClock, SystemIds};
 
 pub(crate) use self::gate::TIMEOUT_SECONDS;
 
-use self::deliver::Delivered;
+use self::deliver::{Delivered, Outcome};
+use self::guard::Guard;
 use self::spool::Spool;
 use crate::app::App;
 use crate::cli::GlobalArgs;
@@ -96,59 +97,35 @@ impl Args {
     }
 }
 
-/// What is heard of a call while it is under way.
-enum News {
-    /// It was read: from here on it must not be lost.
-    Read(Arc<HookCall>),
-    /// It came to this.
-    Done(Delivered),
-}
-
-/// Takes the call on a thread of its own, so that nothing it waits for keeps the agent waiting.
+/// Takes the call, under guard, so that nothing it waits for keeps the agent waiting.
 fn take(args: &Args, global: &GlobalArgs, environment: &Environment) {
-    let (tell, told) = channel();
-    let work = {
-        let (args, global, environment) = (args.clone(), global.clone(), environment.clone());
-        move || work(&args, global, environment, &tell)
-    };
-    if std::thread::Builder::new().name("ah-hook".to_owned()).spawn(work).is_err() {
+    let spool = Spool::of(environment);
+    let Some(guard) = Guard::start(args, global, environment) else {
         // A machine without room for a thread: the next call brings this one in.
-        let spool = Spool::of(environment);
         if let Some(call) = read(args.kind, environment, &spool, Redaction::On) {
             keep(&call, environment, STORE_UNTIL);
         }
         return;
-    }
-    let Ok(News::Read(call)) = told.recv_timeout(READ_MAX) else { return };
-    // Counted from here: before, it was the agent's turn.
-    let began = Instant::now();
-    let delivered = match told.recv_timeout(STORE_UNTIL) {
-        Ok(News::Done(delivered)) => delivered,
-        Ok(News::Read(_)) | Err(_) => Delivered::NotYet,
     };
-    let is_asked = gate::is_asked(args, &call);
+    let app = App::new(global.clone(), environment.clone());
+    let redaction = app.config().map_or(Redaction::On, Config::redaction);
+    let Some(call) = read(args.kind, environment, &spool, redaction) else { return };
+    // Counted from here: before, it was the agent's turn.
+    let (began, call) = guard.watch(call);
+    let Outcome { delivered, store } = deliver::deliver(&app, args, call, &spool);
+    guard.relieve();
     match delivered {
         Delivered::Recorded => {}
         Delivered::Nothing => return,
-        Delivered::NotYet => keep(&call, environment, FILE_UNTIL.saturating_sub(began.elapsed())),
+        Delivered::NotYet => keep(call, environment, FILE_UNTIL.saturating_sub(began.elapsed())),
     }
-    if is_asked {
-        gate::wait(args, global, environment, &call);
+    if gate::is_asked(args, call) {
+        gate::wait(args, global, environment, call);
     }
-}
-
-fn work(args: &Args, global: GlobalArgs, environment: Environment, tell: &Sender<News>) {
-    let spool = Spool::of(&environment);
-    let app = App::new(global, environment);
-    let redaction = app.config().map_or(Redaction::On, Config::redaction);
-    let Some(call) = read(args.kind, &app.environment, &spool, redaction) else {
-        let _ = tell.send(News::Done(Delivered::Nothing));
-        return;
-    };
-    let call = Arc::new(call);
-    let _ = tell.send(News::Read(Arc::clone(&call)));
-    // Whoever waits may have given up by the end: then it has kept the call.
-    let _ = tell.send(News::Done(deliver::deliver(&app, args, &call, &spool)));
+    // Last, because it is nobody's loss if there is no time for it.
+    if let Some(store) = store {
+        store.leave();
+    }
 }
 
 /// Reads the payload. One that is no JSON belongs to no session: it is put aside, to be looked at.
@@ -169,11 +146,14 @@ fn read(
     let text = std::str::from_utf8(&bytes).ok();
     let payload = text.and_then(|text| RawJson::parse("payload", text, usize::MAX).ok());
     let Some(payload) = payload else {
-        let (text, _) = Redactor::clean(redaction, String::from_utf8_lossy(&bytes).into_owned());
+        let (text, redacted) =
+            Redactor::clean(redaction, String::from_utf8_lossy(&bytes).into_owned());
+        spool.count_redacted(&redacted);
         spool.put_aside(at, &id, text.as_bytes());
         return None;
     };
-    let (payload, _) = Redactor::clean(redaction, payload);
+    let (payload, redacted) = Redactor::clean(redaction, payload);
+    spool.count_redacted(&redacted);
     let dir = environment.current_dir().ok().and_then(|dir| dir.to_str()).map(str::to_owned);
     let session = environment.var(AH_SESSION_ID).and_then(|id| id.parse().ok());
     Some(HookCall { tool, id, at, dir, session, payload })

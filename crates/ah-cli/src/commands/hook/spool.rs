@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use ah_import::{HookCall, HookFate};
-use ah_model::Timestamp;
+use ah_model::{Redactions, Timestamp};
 
 use crate::environment::Environment;
 
@@ -18,6 +18,9 @@ use crate::environment::Environment;
 const DIRECTORY: &str = "hooks";
 /// What was put aside, below that.
 const ASIDE: &str = "refused";
+/// How many secrets were taken out of calls, below that: a file for each rule, a byte for each secret.
+/// Many may add to it at once, and nothing has to be read for it.
+const REDACTED: &str = "redacted";
 /// How the name of a call's file ends.
 const ENDING: &str = "json";
 const LOCK: &str = "lock";
@@ -81,6 +84,38 @@ impl Spool {
             // There is nobody to tell but the agent, whom it must not disturb.
             let _ = self.write(Some(ASIDE), &name(at, id, "txt"), bytes).and_then(Kept::sync);
         }
+    }
+
+    /// Counts secrets that were taken out of a call.
+    pub(crate) fn count_redacted(&self, redacted: &Redactions) {
+        for (rule, count) in &redacted.0 {
+            let marks = vec![b'.'; usize::try_from(*count).unwrap_or_default()];
+            let add = |place: &PathBuf| {
+                let directory = place.join(REDACTED);
+                own_dir(place)?;
+                own_dir(&directory)?;
+                let mut options = OpenOptions::new();
+                private(options.create(true).append(true))
+                    .open(directory.join(rule))?
+                    .write_all(&marks)
+            };
+            // The first place that takes it. A call is worth more than a number: no trouble here
+            // is one of the call's.
+            let _ = self.places.iter().any(|place| add(place).is_ok());
+        }
+    }
+
+    /// The secrets that were taken out of calls.
+    pub(crate) fn redacted(&self) -> Redactions {
+        let mut redacted = Redactions::default();
+        for place in &self.places {
+            let Ok(rules) = fs::read_dir(place.join(REDACTED)) else { continue };
+            for rule in rules.flatten() {
+                let count = rule.metadata().map_or(0, |found| found.len());
+                redacted.add(&rule.file_name().to_string_lossy(), count);
+            }
+        }
+        redacted
     }
 
     fn write(&self, below: Option<&str>, name: &str, bytes: &[u8]) -> io::Result<Kept> {

@@ -1,4 +1,5 @@
 use ah_import::HookTool;
+use ah_model::Redactions;
 use serde::Serialize;
 
 use super::settings::{Scope, Settings};
@@ -21,7 +22,9 @@ struct Status {
     waiting: usize,
     /// Payloads that never can be.
     refused: usize,
-    /// Where both are.
+    /// Secrets that were taken out of calls, by rule.
+    redacted: Redactions,
+    /// Where all of it is.
     directories: Vec<std::path::PathBuf>,
 }
 
@@ -49,8 +52,9 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     }
     let spool = Spool::of(&app.environment);
     let (waiting, refused) = spool.count();
+    let redacted = spool.redacted();
     let directories = spool.places().iter().filter(|place| place.exists()).cloned().collect();
-    let status = Status { items, waiting, refused, directories };
+    let status = Status { items, waiting, refused, redacted, directories };
     app.output.result(&status, shown)
 }
 
@@ -90,6 +94,9 @@ fn shown(status: &Status) -> String {
             status.refused,
             places.join(", ")
         ));
+    }
+    if !status.redacted.is_empty() {
+        lines.push(format!("secrets taken out of calls: {}", status.redacted));
     }
     lines.join("\n")
 }

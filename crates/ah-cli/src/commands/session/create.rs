@@ -57,6 +57,12 @@ pub(crate) struct RuntimeArgs {
     devcontainer_path: Option<String>,
 }
 
+impl Default for RuntimeArgs {
+    fn default() -> Self {
+        Self { runtime: RuntimeType::Local.to_string(), devcontainer_path: None }
+    }
+}
+
 impl RuntimeArgs {
     pub(crate) fn spec(&self) -> Result<RuntimeSpec, Invalid> {
         let kind: RuntimeType = self.runtime.parse()?;

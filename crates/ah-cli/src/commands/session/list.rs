@@ -35,6 +35,9 @@ pub(crate) struct Args {
     /// Started by this session
     #[arg(long, value_name = "SESSION")]
     parent: Option<String>,
+    /// Forked from this session
+    #[arg(long, value_name = "SESSION")]
+    forked_from: Option<String>,
     /// In the repository around the current directory (`--repo` names another)
     #[arg(long)]
     here: bool,
@@ -46,7 +49,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<(), CommandError> {
     local::reconcile(app)?;
     let store = app.store()?;
     let mut filter = filter(app, args)?;
-    filter.parent = args.parent.as_deref().map(|id| app.session_id(&*store, id)).transpose()?;
+    let of = |id: &Option<String>| id.as_deref().map(|id| app.session_id(&*store, id)).transpose();
+    (filter.parent, filter.forked_from) = (of(&args.parent)?, of(&args.forked_from)?);
     if args.here || app.global.repo.is_some() {
         // Looking does not record: a repository nobody worked in has no number, and no sessions.
         filter.repo_id = Some(repo::wanted(app, &*store)?.unwrap_or(NO_REPO));
@@ -75,5 +79,6 @@ fn filter(app: &App, args: &Args) -> Result<SessionFilter, CommandError> {
         until: at(&args.until)?,
         title: args.title.clone(),
         parent: None,
+        forked_from: None,
     })
 }

@@ -48,6 +48,18 @@ pub(crate) struct DeliveryArgs {
 }
 
 impl DeliveryArgs {
+    /// Nothing is said: one session of each agent kind, on this machine.
+    pub(crate) fn unsaid() -> Self {
+        Self {
+            agents: Vec::new(),
+            instances: 1,
+            branch: None,
+            delivery: None,
+            labels: Vec::new(),
+            runtime: RuntimeArgs::default(),
+        }
+    }
+
     /// The task with this prompt; where the flags are silent, `agents` and `branch` speak.
     pub(crate) fn task(
         &self,

@@ -13,7 +13,7 @@ use crate::commands::pane;
 use crate::error::{CommandError, Exit};
 
 /// How a task is carried out.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct LaunchArgs {
     /// Run it here and now, and show what the agent writes; Ctrl-C asks it to end
     #[arg(long, conflicts_with_all = ["detach", "queue"])]
@@ -67,6 +67,17 @@ pub(crate) fn launch(app: &App, args: &LaunchArgs, task: NewTask) -> Result<(), 
         (false, true) => detached(app, &local, &batch, multiplexer),
         (false, false) => super::print_batch(app, &batch),
     }
+}
+
+/// `task` as `--queue` records it: for whoever has its agent kind.
+pub(crate) fn queued(
+    app: &App,
+    store: &Arc<dyn Store>,
+    task: NewTask,
+) -> Result<NewTask, CommandError> {
+    let local = local::machine(app, Arc::clone(store))?;
+    let args = LaunchArgs { queue: true, ..LaunchArgs::default() };
+    Ok(NewTask { execution: Some(execution(app, &args, &local, &task)?), ..task })
 }
 
 /// How it is carried out, checked before anything is recorded.

@@ -13,6 +13,7 @@ use crate::error::CommandError;
 use crate::lazy::Lazy;
 
 pub(crate) use self::create::{DeliveryArgs, print as print_batch};
+pub(crate) use self::launch::queued;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

@@ -18,6 +18,15 @@ fn check_text(key: Option<&str>, given: &str) {
     assert_eq!(value(key, given), without_hints(|| value(key, given)), "{key:?}: {given}");
 }
 
+/// As [`check_text`], of a text that is too long to be shown whole.
+fn check_long(given: &str) {
+    let (with, without) = (value(None, given), without_hints(|| value(None, given)));
+    let same = with.text.bytes().zip(without.text.bytes()).take_while(|(one, other)| one == other);
+    let from = with.text.floor_char_boundary(same.count().saturating_sub(40));
+    assert_eq!(with.findings, without.findings, "{:.120}", &with.text[from..]);
+    assert_eq!(with.text, without.text);
+}
+
 fn check_json(given: &str) {
     assert_eq!(json(given).unwrap(), without_hints(|| json(given).unwrap()), "{given}");
 }
@@ -61,12 +70,30 @@ fn any_text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
 }
 
+/// Long texts with hardly anything to look at, cut anywhere.
+fn prose() -> impl Strategy<Value = String> {
+    let line = "the smallest change that works, and the \"why\" of it is what we keep here - ";
+    (0..line.len(), 0..900_usize).prop_map(move |(from, bytes)| {
+        let from = line.floor_char_boundary(from);
+        line.repeat(20)[from..from + bytes].to_owned()
+    })
+}
+
 proptest! {
     #[test]
     fn any_text_is_redacted_the_same_without_hints(given in any_text(), key in piece()) {
         check_text(None, &given);
         check_text(Some(&key), &given);
         documents(&key, &given).iter().for_each(|document| check_json(document));
+    }
+
+    #[test]
+    fn long_texts_are_redacted_the_same_without_hints(
+        pieces in prop::collection::vec((any_text(), prose()), 1..6),
+        before in "[ a-z]{0,80}",
+    ) {
+        let pieces = pieces.into_iter().flat_map(|(text, prose)| [text, prose]);
+        check_long(&(before + &pieces.collect::<String>()));
     }
 
     #[test]
