@@ -179,6 +179,8 @@ await job('a session replays: tools folded, tree, cost, live', async () => {
   await page.click('[data-live]');
   ah(['session', 'append', made.session, '--type', 'assistant_message', '--data', '{"text":"the newest word"}']);
   await page.shows('the newest word');
+  ah(['session', 'append', made.session, '--type', 'snapshot', '--data', '{"number":3,"provider":"git","reference":"refs/ah/sessions/it/3","message":"before the cut"}']);
+  await page.shows('snapshot 3 by git: before the cut');
   await at(`/sessions/${made.fork}`);
   await page.shows('It goes on from');
 });
@@ -225,6 +227,10 @@ await job('an agent gets another model, mail, and its end', async () => {
   await at('/agents');
   await page.shows('carol');
   await page.until(`/[1-9] in inbox/.test(document.querySelector('main').innerText)`, 'how much mail waits');
+  const session = JSON.parse(ah(['agent', 'show', 'dave', '--json'])).activeSessionId;
+  const run = JSON.parse(ah(['run', 'create', session, '--prompt', 'go on', '--json'])).id;
+  ah(['run', 'claim', '--executor', 'box-7', '--run', run]);
+  await page.shows('on box-7');
   await page.click('[aria-label="Model of dave: first-model. Change"]');
   await page.type('input[aria-label="Model of dave"]', 'second-model');
   await page.press('Enter');

@@ -9,22 +9,24 @@ import { lifecycleButtons } from './agent.js';
 
 const SPOKE = ['user_message', 'assistant_message', 'message', 'turn_end', 'session_stop'];
 const AT_ONCE = 6;
+const AT_WORK = ['claimed', 'running', 'stopping'];
 
 export function open(context) {
   const { shell, redraw, reload } = context;
-  const state = { live: [], kept: [], inbox: new Map(), turns: new Map() };
+  const state = { live: [], kept: [], inbox: new Map(), turns: new Map(), hosts: new Map() };
   return {
     title: 'Agents',
-    wants: (change) => /^(agent|message|session)-/.test(change.kind),
+    wants: (change) => /^(agent|message|session|run)-/.test(change.kind),
     async load() {
-      const [live, kept, mail] = await Promise.all([
+      const [live, kept, mail, runs] = await Promise.all([
         all('agent-instances', { destroyed: false }, 1000), all('agent-instances', { destroyed: true }, 200),
-        shell.may.hive ? all('messages', { status: ['queued', 'leased'] }, 2000) : [],
+        shell.may.hive ? all('messages', { status: ['queued', 'leased'] }, 2000) : [], all('runs', { status: AT_WORK }, 1000),
       ]);
       state.live = live.filter((agent) => !agent.destroyedAt);
       state.kept = kept.filter((agent) => agent.destroyedAt);
       state.inbox = new Map();
       for (const message of mail) state.inbox.set(message.to, (state.inbox.get(message.to) || 0) + 1);
+      state.hosts = new Map(runs.map((run) => [run.sessionId, run.executorId]));
       lastTurns(state, redraw);
     },
     draw: () => [
@@ -43,10 +45,11 @@ export function open(context) {
 function liveAgent(agent, state, { shell, reload, redraw }) {
   const turn = state.turns.get(agent.id);
   const waiting = state.inbox.get(agent.name) || 0;
+  const host = state.hosts.get(agent.activeSessionId);
   return h('li', { key: agent.id },
     h('div', { class: 'grow' },
       h('div', { class: 'row' }, badge(agent.lifecycle), link(`/agents/${path(agent.name)}`, { 'data-row': true }, h('strong', null, agent.name)),
-        h('span', { class: 'quiet' }, agent.kind.type), agent.protected && badge('protected', 'plain'), modelChip(agent, { shell, reload, redraw })),
+        h('span', { class: 'quiet' }, agent.kind.type), host && h('span', { class: 'quiet' }, `on ${host}`), agent.protected && badge('protected', 'plain'), modelChip(agent, { shell, reload, redraw })),
       h('p', { class: 'ellipsis quiet' }, turn ? `${turn.who}: ${turn.text}` : 'no turn yet')),
     h('span', { class: waiting ? 'number' : 'number quiet' }, `${waiting} in inbox`),
     h('span', { class: 'number quiet wide-only' }, tokens(agent.usage) ? `${count(tokens(agent.usage))} tokens` : ''),

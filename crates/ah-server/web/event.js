@@ -20,11 +20,18 @@ export function read(event) {
   if (data.tool_name) hook(event, data, out);
   else if (event.type === 'tool_result' && !Array.isArray(message.content)) out.results.push(result(data));
   else parts(message, out);
+  if (event.type === 'snapshot') out.texts.push(snapshot(data));
   if (!out.texts.length && typeof data.prompt === 'string') out.texts.push(data.prompt);
   if (!out.texts.length && typeof data.last_assistant_message === 'string') out.texts.push(data.last_assistant_message);
   out.text = out.texts.join('\n');
   out.shown = out.text !== '' || out.calls.length > 0 || out.results.length > 0;
   return out;
+}
+
+/// The files at that moment, and where their provider keeps them.
+function snapshot({ number, provider, reference, message }) {
+  const name = `${number === undefined ? 'snapshot' : `snapshot ${number}`}${provider ? ` by ${provider}` : ''}`;
+  return [message ? `${name}: ${message}` : name, reference].filter(Boolean).join('\n');
 }
 
 const list = (value) => (Array.isArray(value) ? value.filter((one) => one && typeof one === 'object') : []);
