@@ -263,6 +263,10 @@ await job('executors, stats and settings are shown', async () => {
   await at('/stats');
   await page.until(`document.querySelectorAll('.chart rect').length > 0`, 'bars');
   await shot('stats');
+  for (const what of ['cost', 'sessions', 'errors']) {
+    await at(`/stats?what=${what}`);
+    await page.until(`document.querySelector('.chart svg')?.getAttribute('aria-label').startsWith('${what}') && document.querySelectorAll('.chart rect').length > 0`, `bars of ${what}`);
+  }
   await at('/settings');
   await page.shows('ready');
   await page.click('button', 'Plan');
