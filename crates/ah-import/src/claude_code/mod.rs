@@ -10,6 +10,8 @@ mod fork;
 mod line;
 mod reader;
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use ah_model::{SessionId, Usage};
@@ -42,7 +44,7 @@ pub(crate) async fn import(
     let mut import = Import::new(store, SOURCE, options);
     let files = find(root, &mut import.general)?;
     let children: Vec<_> = files.iter().filter_map(family::child_by_path).collect();
-    let mut members = Vec::new();
+    let (mut members, mut unbegun) = (Vec::new(), HashSet::new());
     for grown in import.grown(files, progress).await? {
         match Head::read(&grown.file) {
             Ok(Some(head)) => {
@@ -52,22 +54,27 @@ pub(crate) async fn import(
                 }
                 members.push(member);
             }
-            Ok(None) => import.skip(&grown.file, "holds no conversation yet"),
+            Ok(None) => {
+                import.skip(&grown.file, "holds no conversation yet");
+                unbegun.extend(grown.file.path.file_stem().map(OsStr::to_os_string));
+            }
             Err(stop) => import.fail(&grown.file, stop)?,
         }
     }
     for family in families(members) {
-        read_family(&mut import, &family, &children, progress).await?;
+        let is_begun = !unbegun.contains(OsStr::new(&family.session));
+        read_family(&mut import, &family, (&children, is_begun), progress).await?;
     }
     Ok(import.finish())
 }
 
 /// Takes the files of a session and of its children: first the row of the session, then the
-/// children, so that the totals at its end can be compared with theirs, then its lines.
+/// children, so that the totals at its end can be compared with theirs, then its lines. Children of a
+/// session whose file is there, but says nothing yet, wait for it: a child without a parent stays one.
 async fn read_family(
     import: &mut Import<'_>,
     family: &Family,
-    children: &[(String, String)],
+    (children, mut is_begun): (&[(String, String)], bool),
     progress: Tell<'_>,
 ) -> Result<(), ImportError> {
     let session = &family.session;
@@ -75,7 +82,10 @@ async fn read_family(
     if let Some(member) = &family.main {
         match open_main(import, session, member).await {
             Ok(Some(main)) => opened = Some((member, main)),
-            Ok(None) => import.skip(&member.grown.file, "a fork that holds nothing of its own yet"),
+            Ok(None) => {
+                import.skip(&member.grown.file, "a fork that holds nothing of its own yet");
+                is_begun = false;
+            }
             Err(stop) => import.fail(&member.grown.file, stop)?,
         }
     }
@@ -84,6 +94,10 @@ async fn read_family(
         None => import.known(session).await?.map(|known| known.id),
     };
     for (name, member) in &family.children {
+        if parent.is_none() && !is_begun {
+            import.skip(&member.grown.file, "its session holds no conversation yet");
+            continue;
+        }
         read_child(import, name, member, parent.clone(), progress).await?;
     }
     let Some((member, main)) = opened else { return Ok(()) };

@@ -93,6 +93,20 @@ fn every_end_within_the_first_lines_is_read_like_the_whole() {
 }
 
 #[test]
+fn a_child_waits_for_a_session_that_says_nothing_yet() {
+    let (tool, version) = FIXTURES[0];
+    let (files, expected) = (fixture(tool, version), whole(tool, version));
+    for part in 0..60 {
+        let (transcripts, store) = (Transcripts::new(tool), store());
+        for part in [part, 1_000] {
+            write(&transcripts, &files, part);
+            transcripts.import(&*store);
+        }
+        assert_eq!(all(&*store), expected, "cut at {part} of 1,000");
+    }
+}
+
+#[test]
 fn two_imports_at_once_are_as_one() {
     for (tool, version) in FIXTURES {
         let (transcripts, store) = (Transcripts::of(tool, version), store());
