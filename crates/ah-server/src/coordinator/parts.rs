@@ -1,16 +1,14 @@
 //! Answers that are made while they are sent: nothing is held for a slow reader.
 
 use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
 
 use ah_store::BoxError;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use http_body::Frame;
 use serde::Serialize;
 
+use crate::parts::{self, Parts};
 use crate::problem::Failure;
 
 /// What an answer is made from.
@@ -22,39 +20,17 @@ pub(super) trait Source: Send + Sized + 'static {
 
 /// A body of what `source` gives.
 pub(super) fn body<S: Source>(source: S) -> Body {
-    Body::new(Parts { next: Some(Box::pin(source.part())) })
+    parts::body(Said(source))
 }
 
-type NextPart<S> = Pin<Box<dyn Future<Output = Result<Option<(Bytes, S)>, Failure>> + Send>>;
+/// A source whose failure is said in its own words, as far as an answer under way can say anything.
+struct Said<S>(S);
 
-/// Each part is made when the one before was taken.
-struct Parts<S> {
-    next: Option<NextPart<S>>,
-}
-
-impl<S: Source> http_body::Body for Parts<S> {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let Some(next) = &mut self.next else {
-            return Poll::Ready(None);
-        };
-        let made = ready!(next.as_mut().poll(cx));
-        self.next = None;
-        match made {
-            Ok(None) => Poll::Ready(None),
-            Ok(Some((part, source))) => {
-                self.next = Some(Box::pin(source.part()));
-                Poll::Ready(Some(Ok(Frame::data(part))))
-            }
-            Err(failure) => {
-                let detail = failure.problem().detail.clone();
-                Poll::Ready(Some(Err(detail.into())))
-            }
+impl<S: Source> Parts for Said<S> {
+    async fn part(self) -> Result<Option<(Bytes, Self)>, BoxError> {
+        match self.0.part().await {
+            Ok(next) => Ok(next.map(|(part, source)| (part, Self(source)))),
+            Err(failure) => Err(failure.problem().detail.clone().into()),
         }
     }
 }
